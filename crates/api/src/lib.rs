@@ -1,0 +1,1 @@
+//! The API types of Quintet's five systems, one module per group.

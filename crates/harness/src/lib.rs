@@ -1,0 +1,1 @@
+//! Real servers for tests: a Kubernetes control plane, PostgreSQL, Envoy.

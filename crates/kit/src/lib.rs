@@ -1,0 +1,1 @@
+//! What a controller is made of: wiring, caches, queue, apply, status, events.

@@ -1,0 +1,1 @@
+//! Models-as-a-Service's HTTP service and its key store.

@@ -1,0 +1,1 @@
+//! Request and response processing between a gateway and model providers.
