@@ -1,1 +1,3 @@
 //! The API types of Quintet's five systems, one module per group.
+
+pub mod maas;

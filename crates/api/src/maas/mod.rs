@@ -1,0 +1,32 @@
+//! Models-as-a-Service: group `maas.opendatahub.io`, version `v1alpha1`, a file per kind.
+//!
+//! `modelRef` here always means a `MaaSModelRef`; what such a reference points at (an `LLMInferenceService`, an
+//! `ExternalModel`) is named by [`ModelBackendRef`].
+
+mod model_ref;
+mod status;
+mod subscription;
+
+pub use model_ref::{
+    MaaSModelRef, MaaSModelRefSpec, MaaSModelRefStatus, ModelBackendKind, ModelBackendRef, ModelPhase,
+};
+pub use status::{Phase, ResourceRefStatus, StatusReason};
+pub use subscription::{
+    BillingRate, GroupReference, MaaSSubscription, MaaSSubscriptionSpec, MaaSSubscriptionStatus,
+    ModelSubscriptionRef, SubscriptionOwner, TokenMetadata, TokenRateLimit, TokenRateLimitStatus,
+};
+
+/// The API group of every kind in this module.
+pub const GROUP: &str = "maas.opendatahub.io";
+
+/// The annotations that give an object its name and text for people. Not part of any schema, but read by maas-api.
+pub mod annotations {
+    /// A name for people, of a model or of a subscription.
+    pub const DISPLAY_NAME: &str = "openshift.io/display-name";
+    /// A sentence for people, about a model or a subscription.
+    pub const DESCRIPTION: &str = "openshift.io/description";
+    /// What a model is good for (`chat`, `code`, …).
+    pub const GENAI_USE_CASE: &str = "opendatahub.io/genai-use-case";
+    /// How many tokens a model can look at.
+    pub const CONTEXT_WINDOW: &str = "opendatahub.io/context-window";
+}
