@@ -6,6 +6,7 @@
 //! original's (`facts/`).
 
 #![allow(unreachable_pub)] // KubeSchema copies each type, `pub` and all, into a function
+#![allow(clippy::duplicated_attributes)] // one `printcolumn` or `validation` per line
 
 pub mod crd;
 pub mod foreign;
