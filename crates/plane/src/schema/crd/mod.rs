@@ -1,0 +1,1 @@
+//! CustomResourceDefinitions: their defaults and their checks.
