@@ -1,1 +1,5 @@
-fn main() {}
+//! The `quintet` program. Everything it does is in the library beside it.
+
+fn main() -> std::process::ExitCode {
+    quintet::main()
+}

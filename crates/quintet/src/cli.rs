@@ -1,0 +1,61 @@
+//! The commands and their flags.
+
+use clap::{Parser, Subcommand};
+
+use crate::client::connect::Server;
+use crate::commands::{apply, completions, delete, get, tree};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed; the message says why
+  2  wrong usage
+  3  no API server could be reached
+  4  an object or kind that was named does not exist
+  5  what was asked to become ready did not";
+
+/// One control plane for an AI platform: MLflow, model registry, ModelMesh, TrustyAI and Models-as-a-Service.
+#[derive(Parser, Debug)]
+#[command(name = "quintet", version, after_help = EXIT_CODES, arg_required_else_help = true, max_term_width = 110)]
+pub struct Cli {
+    /// Which API server to talk to.
+    #[command(flatten)]
+    pub server: Server,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Create or change objects from manifests
+    Apply(apply::Args),
+    /// Show objects
+    Get(get::Args),
+    /// Draw an object, its children and their conditions, and say why something is not ready
+    Tree(tree::Args),
+    /// Delete objects
+    Delete(delete::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_examples() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.starts_with("Examples:"), "quintet {} --help has no examples", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `quintet apply`: creates or changes objects from manifests, by server-side apply.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow};
+use http::{Request, header};
+use kube::Client;
+use serde_json::Value;
+
+use crate::client::catalogue::Catalogue;
+use crate::client::connect::Server;
+use crate::client::manifests::{self, Manifest};
+use crate::client::raw;
+use crate::output;
+
+/// Who we are in `managedFields`.
+const MANAGER: &str = "quintet-cli";
+
+const EXAMPLES: &str = "\
+Examples:
+  quintet apply -f examples/mlflow/minimal.yaml
+  quintet apply -f examples/mlflow -n opendatahub     # every manifest in the folder
+  quintet crds | quintet apply -f -                   # what a command prints
+  quintet apply -f mlflow.yaml --dry-run              # ask the server, change nothing";
+
+/// Flags of `quintet apply`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A manifest, a folder of manifests, or - for standard input; can be repeated
+    #[arg(short, long = "filename", value_name = "PATH", required = true)]
+    pub filename: Vec<PathBuf>,
+    /// Namespace for objects that name none
+    #[arg(short, long)]
+    pub namespace: Option<String>,
+    /// Let the server check everything and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Take fields over from whoever manages them
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Applies every manifest; one failure does not keep the others from being applied.
+pub async fn run(server: &Server, args: Args) -> Result<()> {
+    let manifests = manifests::read(&args.filename)?;
+    let client = server.connect().await?;
+    let namespace = args.namespace.clone().unwrap_or_else(|| client.default_namespace().to_string());
+    let mut catalogue = Catalogue::discover(&client).await?;
+    let mut failed: Vec<anyhow::Error> = vec![];
+    for manifest in &manifests {
+        match apply(&client, &mut catalogue, manifest, &namespace, &args).await {
+            Ok(line) => output::print(&line)?,
+            Err(error) => failed.push(error.context(format!(
+                "{}: {} {:?}",
+                manifest.origin,
+                manifest.kind(),
+                manifest.name()
+            ))),
+        }
+    }
+    let (all, failures) = (manifests.len(), failed.len());
+    match failed.len() {
+        0 => Ok(()),
+        1 => Err(failed.remove(0)),
+        _ => {
+            let texts: Vec<String> = failed.iter().map(|e| format!("  {e:#}")).collect();
+            Err(anyhow!("{failures} of {all} objects were refused:\n{}", texts.join("\n")))
+        }
+    }
+}
+
+async fn apply(
+    client: &Client,
+    catalogue: &mut Catalogue,
+    manifest: &Manifest,
+    namespace: &str,
+    args: &Args,
+) -> Result<String> {
+    if catalogue.of(manifest.api_version(), manifest.kind()).is_err() {
+        // A CustomResourceDefinition earlier in the same files may have brought the kind.
+        *catalogue = Catalogue::discover(client).await?;
+    }
+    let served = catalogue.of(manifest.api_version(), manifest.kind())?;
+    let name = match manifest.name() {
+        "" => return Err(anyhow!("metadata.name is missing; apply needs one")),
+        name => name,
+    };
+    let namespace = manifest.namespace().unwrap_or(namespace);
+    let before =
+        served.api(client, namespace).get_metadata_opt(name).await?.and_then(|o| o.metadata.resource_version);
+    let mut query = format!("fieldManager={MANAGER}&fieldValidation=Strict");
+    if args.force {
+        query.push_str("&force=true");
+    }
+    if args.dry_run {
+        query.push_str("&dryRun=All");
+    }
+    let request = Request::patch(format!("{}/{name}?{query}", served.path(Some(namespace))))
+        .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
+        .header(header::ACCEPT, "application/json")
+        .body(serde_json::to_vec(&manifest.object)?)
+        .context("the object's name does not fit into a URL")?;
+    let answer = raw::send::<Value>(client, request).await?;
+    let after = answer.body["metadata"]["resourceVersion"].as_str();
+    let verdict = match (answer.code, before.as_deref()) {
+        (201, _) => "created",
+        (_, before) if before == after => "unchanged",
+        _ => "configured",
+    };
+    let mut text: String = answer.warnings.iter().map(|w| format!("warning: {w}\n")).collect();
+    text.push_str(&format!(
+        "{} {verdict}{}\n",
+        served.object(name),
+        if args.dry_run { " (dry run)" } else { "" }
+    ));
+    Ok(text)
+}

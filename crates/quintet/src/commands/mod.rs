@@ -1,0 +1,30 @@
+//! One file per command.
+
+pub mod apply;
+pub mod completions;
+pub mod delete;
+pub mod get;
+pub mod tree;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+use crate::cli::{Cli, Command};
+
+/// Runs the command.
+pub fn run(cli: Cli) -> Result<ExitCode> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;
+    let server = cli.server;
+    runtime.block_on(async move {
+        match cli.command {
+            Command::Apply(args) => apply::run(&server, args).await?,
+            Command::Get(args) => get::run(&server, args).await?,
+            Command::Tree(args) => tree::run(&server, args).await?,
+            Command::Delete(args) => delete::run(&server, args).await?,
+            Command::Completions(args) => completions::run(&args)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}

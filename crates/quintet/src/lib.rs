@@ -1,0 +1,30 @@
+//! The Quintet command line: puts the systems, the plane and the services together.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | [`cli`] | the commands and their flags, as one table |
+//! | [`commands`] | one file per command |
+//! | [`client`] | enough of a Kubernetes client to follow the README without kubectl |
+//! | [`output`] | tables for eyes, JSON and YAML for machines |
+//! | [`errors`] | what can go wrong, its exit code, and what to do next |
+
+pub mod cli;
+pub mod client;
+pub mod commands;
+pub mod errors;
+pub mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Parses the arguments, runs the command, reports what went wrong.
+pub fn main() -> ExitCode {
+    // Exactly one crypto provider must be chosen before any TLS is set up; a second call is a no-op.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let cli = cli::Cli::parse();
+    match commands::run(cli) {
+        Ok(code) => code,
+        Err(error) => errors::report(&error),
+    }
+}
