@@ -4,10 +4,36 @@ use serde_json::{Map, Value};
 
 use super::model::{Additional, Schema};
 
-/// Fills in the defaults of `schema` where `value` has nothing, and drops `null`s that mean nothing.
+/// Drops the `null`s that a request says in fields that are neither nullable nor have a default: they mean "absent".
 ///
-/// A `null` in a field that is not nullable counts as absent: it gives way to the default, or goes. Objects that are
-/// absent are not created for the sake of defaults inside them.
+/// Done where an object is read from a request or the store, not after an apply (which leaves `null` for an emptied
+/// struct, and validation then refuses it).
+pub fn drop_nulls(schema: &Schema, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, value| {
+                let idle =
+                    value.is_null() && schema.field(name).is_some_and(|f| !f.nullable && f.default.is_none());
+                !idle
+            });
+            for (name, value) in fields {
+                if let Some(inner) = schema.field(name) {
+                    drop_nulls(inner, value);
+                }
+            }
+        }
+        Value::Array(elements) => {
+            if let Some(items) = schema.element() {
+                elements.iter_mut().for_each(|element| drop_nulls(items, element));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Fills in the defaults of `schema` where `value` has nothing, or a `null` that is not allowed.
+///
+/// Objects that are absent are not created for the sake of defaults inside them.
 pub fn default(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(fields) => object(schema, fields),
@@ -30,28 +56,19 @@ pub fn default(schema: &Schema, value: &mut Value) {
 
 fn object(schema: &Schema, fields: &mut Map<String, Value>) {
     for (name, property) in &schema.properties {
-        let idle_null = fields.get(name).is_some_and(|v| v.is_null() && !property.nullable);
-        if let Some(default) = &property.default {
-            if idle_null || !fields.contains_key(name) {
-                fields.insert(name.clone(), default.clone());
-            }
-        } else if idle_null {
-            fields.remove(name);
+        let Some(default) = &property.default else { continue };
+        if fields.get(name).is_none_or(|v| v.is_null() && !property.nullable) {
+            fields.insert(name.clone(), default.clone());
         }
     }
     if let Additional::Of(of) = &schema.additional
-        && !of.nullable
+        && let Some(default) = of.default.as_ref().filter(|_| !of.nullable)
     {
-        fields.retain(|name, value| {
-            if schema.properties.contains_key(name) || !value.is_null() {
-                return true;
+        for (name, value) in fields.iter_mut() {
+            if value.is_null() && !schema.properties.contains_key(name) {
+                *value = default.clone();
             }
-            match &of.default {
-                Some(default) => *value = default.clone(),
-                None => return false,
-            }
-            true
-        });
+        }
     }
     for (name, value) in fields.iter_mut() {
         if let Some(inner) = schema.field(name) {
@@ -86,6 +103,7 @@ mod tests {
             ),
         ];
         for (mut given, wanted) in cases {
+            drop_nulls(&schema, &mut given);
             default(&schema, &mut given);
             assert_eq!(given, wanted);
         }

@@ -3,6 +3,7 @@
 //! | step of a write | function |
 //! |---|---|
 //! | unknown fields go | [`prune`] |
+//! | `null`s that mean nothing go | [`drop_nulls`] |
 //! | defaults come | [`default`] |
 //! | the value is judged | [`validate`] (keywords, list types, then CEL rules) |
 //! | a CRD itself is judged | [`crd::check`] |
@@ -17,7 +18,7 @@ mod model;
 mod prune;
 mod validate;
 
-pub use default::default;
+pub use default::{default, drop_nulls};
 pub use error::{go_float, go_number, join};
 pub use model::{Additional, ListType, Node, Pattern, Schema, Strategy, Type};
 pub use prune::prune;
