@@ -9,6 +9,8 @@ mod quote;
 pub use field::{FieldError, FieldErrorKind, Path, PathSegment};
 pub use quote::go_quote;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::resource::Names;
@@ -23,7 +25,7 @@ pub struct Error {
     /// The HTTP code, also printed in the body.
     pub code: u16,
     /// The machine-readable reason (`NotFound`); empty for errors that have none.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The sentence people read.
     pub message: String,
     /// The object concerned and the causes, where the real server tells them. Boxed: errors travel in every `Result`.
@@ -99,8 +101,15 @@ struct BodyMeta<'a> {
 
 impl Error {
     /// Any refusal, when no constructor below fits.
-    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, continue_token: None, plain: false }
+    pub fn new(code: u16, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason: reason.into(),
+            message: message.into(),
+            details: None,
+            continue_token: None,
+            plain: false,
+        }
     }
 
     /// The same error with these details.
@@ -117,7 +126,7 @@ impl Error {
             metadata: BodyMeta { continue_token: self.continue_token.as_deref() },
             status: "Failure",
             message: &self.message,
-            reason: self.reason,
+            reason: &self.reason,
             details: self.details.as_deref(),
             code: self.code,
         };
