@@ -7,6 +7,7 @@
 mod cache;
 mod missing;
 mod port;
+pub mod postgres;
 mod process;
 mod scratch;
 
