@@ -179,7 +179,40 @@ pub trait Convert: Send + Sync {
     ) -> BoxFuture<'a, Result<Vec<Value>>>;
 }
 
-/// The four seams together; cheap to clone.
+/// A request to something the plane does not keep: a review, or a subresource that is neither status nor scale.
+#[derive(Debug, Clone)]
+pub struct ExtraRequest {
+    /// Who asks.
+    pub user: User,
+    /// The verb.
+    pub verb: String,
+    /// Names of the resource.
+    pub names: Names,
+    /// Kind in the request's version.
+    pub kind: GroupVersionKind,
+    /// Namespace, or empty.
+    pub namespace: String,
+    /// Name, or empty.
+    pub name: String,
+    /// Subresource, or empty.
+    pub subresource: String,
+    /// The decoded body; null when there is none.
+    pub body: Value,
+    /// The query, decoded.
+    pub query: Vec<(String, String)>,
+}
+
+/// Answers requests that need more than the store.
+pub trait Extra: Send + Sync {
+    /// The code and the object to answer, or `None` when this is not served (405).
+    fn answer<'a>(
+        &'a self,
+        plane: &'a crate::Plane,
+        request: ExtraRequest,
+    ) -> BoxFuture<'a, Option<Result<(u16, Value)>>>;
+}
+
+/// The seams together; cheap to clone.
 #[derive(Clone)]
 pub struct Hooks {
     /// Who asks.
@@ -190,12 +223,20 @@ pub struct Hooks {
     pub admit: Arc<dyn Admit>,
     /// How custom resources change version.
     pub convert: Arc<dyn Convert>,
+    /// What answers reviews and special subresources.
+    pub extra: Arc<dyn Extra>,
 }
 
 impl Default for Hooks {
     fn default() -> Self {
         let open = Arc::new(Open);
-        Self { authenticate: open.clone(), authorize: open.clone(), admit: open.clone(), convert: open }
+        Self {
+            authenticate: open.clone(),
+            authorize: open.clone(),
+            admit: open.clone(),
+            convert: open.clone(),
+            extra: open,
+        }
     }
 }
 
@@ -234,5 +275,15 @@ impl Convert for Open {
         Box::pin(async move {
             Err(Error::bare(format!("conversion webhook for {to} failed: none is configured")))
         })
+    }
+}
+
+impl Extra for Open {
+    fn answer<'a>(
+        &'a self,
+        _: &'a crate::Plane,
+        _: ExtraRequest,
+    ) -> BoxFuture<'a, Option<Result<(u16, Value)>>> {
+        Box::pin(async { None })
     }
 }

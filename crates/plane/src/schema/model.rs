@@ -192,8 +192,6 @@ pub struct Schema {
     pub strategy: Strategy,
     /// The CEL rules on this value.
     pub rules: Rules,
-    /// The name of the definition this is, for the shared ones of the built-in kinds: `core.v1.PodSpec`.
-    pub definition: Option<Arc<str>>,
 }
 
 impl Schema {
@@ -276,7 +274,6 @@ impl Schema {
                 replace: has("replace"),
             },
             rules: Rules::default(),
-            definition: text("x-definition").map(Arc::from),
         }
     }
 

@@ -1,0 +1,151 @@
+//! The plane itself: what holds the parts together, and how to get one.
+
+use std::sync::Arc;
+
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::clock::{self, Clock};
+use crate::hooks::{Hooks, User};
+use crate::requests::RequestLog;
+use crate::resource::{Catalog, Registry};
+use crate::server::PlaneService;
+use crate::store::Store;
+
+/// A Kubernetes API in one process. Cheap to clone; it ends when the last clone is dropped.
+#[derive(Clone)]
+pub struct Plane {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) store: Arc<Store>,
+    pub(crate) registry: Registry,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) hooks: Hooks,
+    pub(crate) requests: RequestLog,
+    _stop: DropGuard,
+}
+
+impl Plane {
+    /// A plane as it comes: empty but for the system namespaces, everybody may do everything.
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime: the plane's controllers run on it.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// A plane with other settings.
+    pub fn builder() -> Builder {
+        Builder { history_bytes: 64 << 20, clock: clock::system(), hooks: Hooks::default() }
+    }
+
+    /// A client as an administrator, in the namespace `default`. No socket is involved.
+    pub fn client(&self) -> kube::Client {
+        self.client_as(User::admin())
+    }
+
+    /// A client with another identity.
+    pub fn client_as(&self, user: User) -> kube::Client {
+        kube::Client::new(self.service().with_user(user), "default")
+    }
+
+    /// The whole API as a tower service.
+    pub fn service(&self) -> PlaneService {
+        PlaneService::new(self.clone())
+    }
+
+    /// What has been asked so far.
+    pub fn requests(&self) -> &RequestLog {
+        &self.inner.requests
+    }
+
+    /// Forgets all history: older watches get their 410 and pages expire, as after an etcd compaction.
+    pub fn compact(&self) {
+        self.inner.store.compact();
+    }
+
+    /// The objects; for modules that answer from them without going through HTTP.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.inner.store
+    }
+
+    /// The resources served now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.inner.registry.catalog()
+    }
+
+    /// The plane's clock.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.inner.clock
+    }
+
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.inner.hooks
+    }
+}
+
+impl Default for Plane {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Plane {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plane").field("revision", &self.inner.store.revision()).finish_non_exhaustive()
+    }
+}
+
+/// Settings of a [`Plane`].
+#[must_use]
+pub struct Builder {
+    history_bytes: usize,
+    clock: Arc<dyn Clock>,
+    hooks: Hooks,
+}
+
+impl Builder {
+    /// How much history to keep for watches and pages, in bytes.
+    pub fn history_bytes(mut self, bytes: usize) -> Self {
+        self.history_bytes = bytes;
+        self
+    }
+
+    /// Another clock.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Authentication, authorisation, admission and conversion.
+    pub fn hooks(mut self, hooks: Hooks) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    /// The plane, running.
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime: the plane's controllers run on it.
+    pub fn build(self) -> Plane {
+        let stop = CancellationToken::new();
+        let store = Arc::new(Store::new(self.history_bytes));
+        let registry = Registry::new();
+        for resource in registry.catalog().all() {
+            store.add_table(&resource.table);
+        }
+        let plane = Plane {
+            inner: Arc::new(Inner {
+                store,
+                registry,
+                clock: self.clock,
+                hooks: self.hooks,
+                requests: RequestLog::default(),
+                _stop: stop.clone().drop_guard(),
+            }),
+        };
+        crate::life::start(&plane, stop);
+        plane
+    }
+}

@@ -1,0 +1,124 @@
+//! Request bodies: read up to a limit, decoded by content type.
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde_json::Value;
+
+use super::json::{self, Parsed};
+use crate::resource::Resource;
+use crate::status::{Error, Result};
+
+/// The real server's limit on resource requests.
+pub(crate) const LIMIT: usize = 3 * 1024 * 1024;
+
+/// Reads a body of at most [`LIMIT`] bytes.
+pub(crate) async fn read(body: Body) -> Result<Bytes> {
+    match Limited::new(body, LIMIT).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Error::too_large(LIMIT)),
+        Err(error) => Err(Error::bad_request(format!("the request body could not be read: {error}"))),
+    }
+}
+
+/// The media type, without parameters.
+pub(crate) fn media_type(headers: &HeaderMap) -> &str {
+    let header = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    header.split(';').next().unwrap_or_default().trim()
+}
+
+/// An object from the body of a POST or PUT, with `apiVersion` and `kind` filled in where the real server does so.
+pub(crate) fn decode(headers: &HeaderMap, body: &Bytes, resource: &Resource) -> Result<Parsed> {
+    let mut parsed = decode_any(headers, body, &resource.gvk.kind)?;
+    if !parsed.value.is_object() {
+        return Err(unrecognised(&resource.gvk.kind, body, "json: cannot unmarshal into an object"));
+    }
+    type_meta(&mut parsed.value, resource)?;
+    Ok(parsed)
+}
+
+/// Any document from a body; `kind` is what was expected.
+pub(crate) fn decode_any(headers: &HeaderMap, body: &Bytes, kind: &str) -> Result<Parsed> {
+    if headers.get(CONTENT_ENCODING).is_some_and(|v| v != "identity") {
+        return Err(unknown_format());
+    }
+    match media_type(headers) {
+        "" | "application/json" => json::parse(body).map_err(|why| unrecognised(kind, body, &why)),
+        "application/yaml" => {
+            let text = std::str::from_utf8(body).map_err(|e| Error::bad_request(e.to_string()))?;
+            let value: Value = serde_saphyr::from_str(text).map_err(|e| {
+                Error::bad_request(format!(
+                    "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; yaml parse error: {e}"
+                ))
+            })?;
+            Ok(Parsed { value, duplicates: Vec::new() })
+        }
+        _ => Err(unknown_format()),
+    }
+}
+
+fn unknown_format() -> Error {
+    Error::new(
+        415,
+        "UnsupportedMediaType",
+        "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf",
+    )
+}
+
+fn unrecognised(kind: &str, body: &Bytes, why: &str) -> Error {
+    let start = body.iter().position(|b| !b.is_ascii_whitespace());
+    let head = &body[..body.len().min(30)];
+    let shown = match start.map(|i| body[i]) {
+        None => "<empty>".to_string(),
+        Some(b'{') => String::from_utf8_lossy(head).into_owned(),
+        Some(_) => head.iter().map(|b| format!("{b:02x}")).collect(),
+    };
+    Error::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown})"
+    ))
+}
+
+fn type_meta(object: &mut Value, resource: &Resource) -> Result<()> {
+    let text = |name: &str| object[name].as_str().unwrap_or_default().to_string();
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    let gvk = &resource.gvk;
+    if resource.is_custom() {
+        if kind.is_empty() {
+            return Err(Error::bad_request(format!("Object 'Kind' is missing in '{}'", short(object))));
+        }
+        if api_version.is_empty() {
+            return Err(Error::bad_request(format!("Object 'apiVersion' is missing in '{}'", short(object))));
+        }
+        if api_version != resource.api_version.as_ref() {
+            let expected = &resource.api_version;
+            return Err(Error::bad_request(format!(
+                "the API version in the data ({api_version}) does not match the expected API version ({expected})"
+            )));
+        }
+        return Ok(());
+    }
+    if !api_version.is_empty() && api_version != resource.api_version.as_ref() {
+        return Err(Error::bad_request(format!(
+            "{0} in version \"{1}\" cannot be handled as a {0}: no kind \"{2}\" is registered for version \"{3}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
+            gvk.kind,
+            api_version.rsplit('/').next().unwrap_or_default(),
+            if kind.is_empty() { &gvk.kind } else { kind.as_str() },
+            api_version,
+        )));
+    }
+    if !kind.is_empty() && kind != gvk.kind.as_ref() {
+        return Err(Error::bad_request(format!(
+            "{kind} in version \"{}\" cannot be handled as a {}: converting ({kind}) to ({}): unknown conversion",
+            gvk.version, gvk.kind, gvk.kind
+        )));
+    }
+    object["kind"] = Value::String(gvk.kind.to_string());
+    object["apiVersion"] = Value::String(resource.api_version.to_string());
+    Ok(())
+}
+
+fn short(object: &Value) -> String {
+    object.to_string()
+}

@@ -1,0 +1,71 @@
+//! Paths that are no resources: discovery, version, health.
+
+use axum::body::Body;
+use http::request::Parts;
+use http::{Method, Response};
+use serde_json::json;
+
+use super::answer;
+use super::params::Params;
+use crate::Plane;
+use crate::discovery;
+use crate::status::{Error, Result};
+
+/// The Kubernetes version whose behaviour the plane follows.
+pub(crate) const MAJOR: &str = "1";
+/// See [`MAJOR`].
+pub(crate) const MINOR: &str = "36";
+
+pub(super) async fn serve(
+    plane: &Plane,
+    parts: &Parts,
+    path: &str,
+    _params: &Params,
+) -> Result<Response<Body>> {
+    if !matches!(parts.method, Method::GET | Method::HEAD) {
+        return Err(Error::method_not_allowed());
+    }
+    let segments: Vec<&str> = path.split('/').skip(1).collect();
+    match segments.as_slice() {
+        ["version"] => Ok(version()),
+        ["healthz" | "livez" | "readyz"] | ["healthz" | "livez" | "readyz", "ping"] => {
+            Ok(answer::text(200, "text/plain; charset=utf-8", "ok"))
+        }
+        [""] => Ok(root(plane)),
+        ["api"] => discovery::core(plane, &parts.headers),
+        ["apis"] => discovery::groups(plane, &parts.headers),
+        ["apis", group] => discovery::group(plane, group),
+        ["api", version] => discovery::resources(plane, "", version),
+        ["apis", group, version] => discovery::resources(plane, group, version),
+        _ => Err(Error::unknown_path()),
+    }
+}
+
+fn version() -> Response<Body> {
+    answer::json(
+        200,
+        &json!({
+            "major": MAJOR, "minor": MINOR, "emulationMajor": MAJOR, "emulationMinor": MINOR,
+            "minCompatibilityMajor": MAJOR, "minCompatibilityMinor": "35",
+            "gitVersion": concat!("v1.36.4+plane-", env!("CARGO_PKG_VERSION")), "gitCommit": "", "gitTreeState": "clean",
+            "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none", "compiler": "rustc",
+            "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        }),
+    )
+}
+
+fn root(plane: &Plane) -> Response<Body> {
+    let mut paths = vec!["/api".to_string(), "/apis".to_string()];
+    for group in &plane.catalog().groups {
+        if group.name.is_empty() {
+            paths.extend(group.versions.iter().map(|(v, _)| format!("/api/{v}")));
+            continue;
+        }
+        paths.push(format!("/apis/{}", group.name));
+        paths.extend(group.versions.iter().map(|(v, _)| format!("/apis/{}/{v}", group.name)));
+    }
+    paths.extend(
+        ["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"].map(String::from),
+    );
+    answer::json(200, &json!({ "paths": paths }))
+}

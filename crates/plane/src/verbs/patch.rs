@@ -1,0 +1,134 @@
+//! PATCH, of all four kinds.
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::Response;
+use serde_json::{Value, json};
+
+use super::writes::write;
+use super::{respond, scale};
+use crate::patch::{self, PatchError};
+use crate::resource::Resource;
+use crate::server::params::WriteOptions;
+use crate::server::{Ctx, body, json};
+use crate::status::{Details, Error, Result};
+use crate::write::Edit;
+
+/// How the body is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+impl Kind {
+    fn of(media_type: &str, resource: &Resource) -> Result<Self> {
+        match media_type {
+            "application/json-patch+json" => Ok(Self::Json),
+            "application/merge-patch+json" => Ok(Self::Merge),
+            "application/strategic-merge-patch+json" if !resource.is_custom() => Ok(Self::Strategic),
+            "application/apply-patch+yaml" => Ok(Self::Apply),
+            _ if resource.is_custom() => Err(Error::new(
+                415,
+                "UnsupportedMediaType",
+                "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            )),
+            _ => Err(Error::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+                .with_details(Details::default())),
+        }
+    }
+}
+
+pub(crate) async fn patch(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
+    let kind = Kind::of(body::media_type(&ctx.headers), &ctx.resource)?;
+    let options = WriteOptions::parse(&ctx.params, "PatchOptions", kind == Kind::Apply)?;
+    let bytes = body::read(request).await?;
+    let manager = ctx.manager(options.manager.as_deref());
+    let write = write(ctx, &options, &manager);
+    let (parsed, duplicates) = parse(kind, &bytes)?;
+    if ctx.path.subresource == "scale" {
+        let edit = |live: &Value| {
+            let shown = scale::show(&ctx.resource, live)?;
+            let changed = apply(kind, &ctx.resource, &shown, &parsed, "Scale")?;
+            Ok(Edit { object: scale::put(&ctx.resource, live, &changed)?, duplicates: Vec::new() })
+        };
+        return scale::answer(ctx, write.update(&ctx.path.name, false, edit).await?).await;
+    }
+    let edit = |live: &Value| {
+        let object = apply(kind, &ctx.resource, live, &parsed, &ctx.resource.gvk.kind)?;
+        Ok(Edit { object, duplicates: duplicates.clone() })
+    };
+    match write.update(&ctx.path.name, false, edit).await {
+        Err(error) if error.code == 404 && kind == Kind::Apply && ctx.path.subresource.is_empty() => {
+            let mut object = parsed;
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                metadata.remove("resourceVersion");
+            }
+            object["metadata"]["name"] = json!(ctx.path.name);
+            let outcome = write.create(object, duplicates).await?;
+            respond(ctx, 201, outcome).await
+        }
+        Err(error) => Err(error),
+        Ok(outcome) => respond(ctx, 200, outcome).await,
+    }
+}
+
+fn parse(kind: Kind, bytes: &Bytes) -> Result<(Value, Vec<String>)> {
+    if kind == Kind::Apply {
+        let text = std::str::from_utf8(bytes).map_err(|e| Error::bad_request(e.to_string()))?;
+        if let Ok(parsed) = json::parse(bytes) {
+            return Ok((parsed.value, parsed.duplicates));
+        }
+        let value: Value = serde_saphyr::from_str(text).map_err(|e| {
+            Error::bad_request(format!("error decoding YAML: error converting YAML to JSON: yaml: {e}"))
+        })?;
+        return Ok((value, Vec::new()));
+    }
+    let prefix = if kind == Kind::Strategic { "" } else { "error decoding patch: " };
+    let parsed = json::parse(bytes).map_err(|why| Error::bad_request(format!("{prefix}{why}")))?;
+    let found = match &parsed.value {
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        Value::Bool(_) => "bool",
+        Value::Null => "null",
+    };
+    let target = match kind {
+        Kind::Json if found != "array" => "[]handlers.jsonPatchOp",
+        Kind::Merge | Kind::Strategic if found != "object" => "map[string]interface {}",
+        _ => return Ok((parsed.value, parsed.duplicates)),
+    };
+    Err(Error::bad_request(format!("{prefix}json: cannot unmarshal {found} into Go value of type {target}")))
+}
+
+fn apply(kind: Kind, resource: &Resource, live: &Value, patch: &Value, expected: &str) -> Result<Value> {
+    let patched = match kind {
+        Kind::Json => patch::json::apply(live, patch),
+        Kind::Merge | Kind::Apply => patch::merge::apply(live, patch),
+        Kind::Strategic => match crate::builtin::schema(&resource.gvk).filter(|_| expected != "Scale") {
+            Some(schema) => patch::strategic::apply(schema, live, patch),
+            None => patch::merge::apply(live, patch),
+        },
+    };
+    let mut patched = patched.map_err(refused)?;
+    if kind == Kind::Strategic && expected != "Scale" {
+        patched["apiVersion"] = live["apiVersion"].clone();
+        patched["kind"] = live["kind"].clone();
+    }
+    Ok(patched)
+}
+
+fn refused(error: PatchError) -> Error {
+    match error {
+        PatchError::BadRequest(message) => Error::bad_request(message),
+        PatchError::TooLarge(message) => Error::new(413, "RequestEntityTooLarge", message),
+        PatchError::Rejected(_) => {
+            Error::new(422, "Invalid", "the server rejected our request due to an error in our request")
+                .with_details(Details::default())
+        }
+        PatchError::Internal(message) => Error::bare(message),
+    }
+}

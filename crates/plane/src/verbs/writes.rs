@@ -1,0 +1,110 @@
+//! POST, PUT and DELETE.
+
+use axum::body::Body;
+use http::Response;
+use serde_json::{Value, json};
+
+use super::{respond, scale};
+use crate::server::params::WriteOptions;
+use crate::server::{Ctx, answer, body};
+use crate::status::{Error, FieldError, Result};
+use crate::write::{DeleteOptions, Deleted, Edit, Outcome, Write};
+
+/// A write with this request's options.
+pub(super) fn write<'a>(ctx: &'a Ctx, options: &WriteOptions, manager: &'a str) -> Write<'a> {
+    Write {
+        plane: &ctx.plane,
+        resource: &ctx.resource,
+        user: &ctx.user,
+        namespace: ctx.namespace(),
+        subresource: &ctx.path.subresource,
+        dry_run: options.dry_run,
+        validation: options.validation,
+        manager,
+        warnings: &ctx.warnings,
+    }
+}
+
+pub(crate) async fn create(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
+    let options = WriteOptions::parse(&ctx.params, "CreateOptions", false)?;
+    let bytes = body::read(request).await?;
+    let parsed = body::decode(&ctx.headers, &bytes, &ctx.resource)?;
+    same_kind(ctx, &parsed.value)?;
+    let manager = ctx.manager(options.manager.as_deref());
+    let outcome = write(ctx, &options, &manager).create(parsed.value, parsed.duplicates).await?;
+    respond(ctx, 201, outcome).await
+}
+
+/// A custom resource's kind must be the URL's.
+fn same_kind(ctx: &Ctx, object: &Value) -> Result<()> {
+    let (kind, wanted) = (object["kind"].as_str().unwrap_or_default(), ctx.resource.gvk.kind.as_ref());
+    if kind == wanted {
+        return Ok(());
+    }
+    let error = FieldError::invalid("kind", kind, format!("must be {wanted}"));
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    Err(Error::invalid_kind(&ctx.resource.gvk.group, kind, name, &[error]))
+}
+
+pub(crate) async fn update(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
+    let options = WriteOptions::parse(&ctx.params, "UpdateOptions", false)?;
+    let bytes = body::read(request).await?;
+    let manager = ctx.manager(options.manager.as_deref());
+    let write = write(ctx, &options, &manager);
+    if ctx.path.subresource == "scale" {
+        let given = body::decode_any(&ctx.headers, &bytes, "Scale")?.value;
+        return scale::replace(ctx, &write, given).await;
+    }
+    let parsed = body::decode(&ctx.headers, &bytes, &ctx.resource)?;
+    same_kind(ctx, &parsed.value)?;
+    let edit = |_: &Value| Ok(Edit { object: parsed.value.clone(), duplicates: parsed.duplicates.clone() });
+    match write.update(&ctx.path.name, true, edit).await {
+        Err(error)
+            if error.code == 404
+                && ctx.resource.traits.create_on_update
+                && ctx.path.subresource.is_empty() =>
+        {
+            let mut object = parsed.value;
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                metadata.remove("resourceVersion");
+                metadata.remove("uid");
+            }
+            object["metadata"]["name"] = json!(ctx.path.name);
+            let outcome = write.create(object, parsed.duplicates).await?;
+            respond(ctx, 201, outcome).await
+        }
+        Err(error) => Err(error),
+        Ok(outcome) => respond(ctx, 200, outcome).await,
+    }
+}
+
+pub(crate) async fn delete(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
+    let bytes = body::read(request).await?;
+    let content = if bytes.is_empty() {
+        Value::Null
+    } else {
+        body::decode_any(&ctx.headers, &bytes, "DeleteOptions")?.value
+    };
+    let options = DeleteOptions::parse(&content, &ctx.params)?;
+    let write_options = WriteOptions {
+        dry_run: options.dry_run,
+        ..WriteOptions::parse(&ctx.params, "DeleteOptions", false)?
+    };
+    match write(ctx, &write_options, "").delete(&ctx.path.name, &options).await? {
+        Deleted::Pending(object) => respond(ctx, 200, Outcome::Stored(object)).await,
+        Deleted::Gone(object) | Deleted::Dry(object) if ctx.resource.traits.returns_deleted => {
+            respond(ctx, 200, Outcome::Stored(object)).await
+        }
+        Deleted::Gone(object) | Deleted::Dry(object) => {
+            let names = &ctx.resource.names;
+            let mut details =
+                json!({"name": object.facts.name, "kind": names.plural, "uid": object.facts.uid});
+            if !names.group.is_empty() {
+                details["group"] = json!(names.group);
+            }
+            let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+                "details": details});
+            Ok(answer::json(200, &status))
+        }
+    }
+}

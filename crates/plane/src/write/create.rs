@@ -1,0 +1,116 @@
+//! Making objects.
+
+use serde_json::{Value, json};
+
+use super::shape::{self, Strays};
+use super::{Outcome, Write, metadata};
+use crate::clock;
+use crate::hooks::Operation;
+use crate::life;
+use crate::status::{Cause, Error, Result};
+use crate::store::{Expect, Refused, key};
+
+/// How often a generated name may collide.
+const TRIES: usize = 8;
+
+impl Write<'_> {
+    /// Makes an object from a request's body; `duplicates` are the fields given twice in it.
+    pub(crate) async fn create(&self, mut object: Value, duplicates: Vec<String>) -> Result<Outcome> {
+        let resource = self.resource;
+        if !metadata::text(&object, "resourceVersion").is_empty() {
+            return Err(Error::bare("resourceVersion should not be set on objects to be created"));
+        }
+        metadata::place(&mut object, self.namespace)?;
+        let unknown = shape::fit(resource, &mut object);
+        Strays { duplicates, unknown }.judge(self.validation, resource, self.warnings)?;
+        if resource.has_status() && resource.names.plural.as_ref() != "nodes" {
+            object.as_object_mut().map(|o| o.remove("status"));
+        }
+        let meta = metadata::of(&mut object);
+        for field in [
+            "uid",
+            "creationTimestamp",
+            "generation",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+        ] {
+            meta.remove(field);
+        }
+        metadata::tidy(&mut object, self.warnings);
+        life::admit_namespace(self.plane, resource, self.namespace, metadata::text(&object, "name"))?;
+        let mut object = self
+            .mutate(
+                Operation::Create,
+                metadata::text(&object, "name").to_string().as_str(),
+                object,
+                &Value::Null,
+            )
+            .await?;
+        shape::fit(resource, &mut object);
+        life::prepare_create(self.plane, resource, &mut object);
+        metadata::tidy(&mut object, self.warnings);
+
+        let generated = metadata::text(&object, "name")
+            .is_empty()
+            .then(|| metadata::text(&object, "generateName").to_string());
+        let generated = generated.filter(|base| !base.is_empty());
+        let mut tries = 0;
+        loop {
+            if let Some(base) = &generated {
+                metadata::of(&mut object).insert("name".into(), metadata::generate(base).into());
+            }
+            let meta = metadata::of(&mut object);
+            meta.insert("uid".into(), uuid::Uuid::new_v4().to_string().into());
+            meta.insert("creationTimestamp".into(), clock::seconds(self.plane.clock().now()).into());
+            if resource.traits.generation {
+                meta.insert("generation".into(), json!(1));
+            }
+            let name = metadata::text(&object, "name").to_string();
+            let mut errors = metadata::check(&object, resource, self.warnings);
+            errors.extend(shape::check(resource, &object, None, self.warnings));
+            if !errors.is_empty() {
+                return Err(Error::invalid(&resource.names, &name, &errors));
+            }
+            self.admit(Operation::Create, &name, &object, &Value::Null).await?;
+            let store = self.plane.store();
+            if self.dry_run {
+                return match store.get(&resource.table, &key(self.namespace, &name)) {
+                    Some(_) => Err(Error::already_exists(&resource.names, &name)),
+                    None => Ok(Outcome::Dry(object)),
+                };
+            }
+            let draft = self.draft(object.clone()).await?;
+            match store.put(&resource.table, &draft, Expect::Absent) {
+                Ok(stored) => {
+                    life::stored(self.plane, resource, &stored);
+                    return Ok(Outcome::Stored(stored));
+                }
+                Err(Refused::Missing | Refused::Changed) => return Err(Error::unknown_path()),
+                Err(Refused::Exists) if generated.is_none() => {
+                    return Err(Error::already_exists(&resource.names, &name));
+                }
+                Err(Refused::Exists) => {
+                    tries += 1;
+                    if tries == TRIES {
+                        return Err(Error::generate_name_exhausted(&resource.names, &name));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The refusal to create something in a namespace that is going.
+pub(crate) fn namespace_terminating(names: &crate::resource::Names, name: &str, namespace: &str) -> Error {
+    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let mut error = Error::forbidden(names, name, &why);
+    if let Some(details) = &mut error.details {
+        details.causes = vec![Cause {
+            reason: "NamespaceTerminating".into(),
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".into(),
+        }];
+    }
+    error
+}

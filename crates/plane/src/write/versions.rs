@@ -1,0 +1,73 @@
+//! Objects between the version they are stored in and the version a request speaks.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::Plane;
+use crate::resource::{GroupVersionKind, Resource, translate};
+use crate::status::Result;
+use crate::store::{Draft, Object};
+
+/// The object as the resource's version shows it, with `apiVersion` and `kind`.
+pub(crate) async fn present(plane: &Plane, resource: &Resource, object: &Object) -> Result<Value> {
+    let mut value = object.to_value();
+    if translate::differs(resource) {
+        translate::shown(resource, &mut value);
+    } else if webhook_needed(resource, &object.stored_version) {
+        type_meta(&mut value, resource, &object.stored_version);
+        let conversion = resource.custom.as_ref().map(|c| &c.conversion).unwrap_or(&Value::Null);
+        let mut converted = plane.hooks().convert.convert(conversion, &resource.gvk, vec![value]).await?;
+        value = converted.pop().unwrap_or_default();
+    }
+    type_meta(&mut value, resource, &resource.gvk.version);
+    Ok(value)
+}
+
+/// The same for many; objects already in that version are passed on as they are.
+pub(crate) async fn present_all(
+    plane: &Plane,
+    resource: &Resource,
+    objects: Vec<Arc<Object>>,
+) -> Result<Vec<Arc<Object>>> {
+    let translated = translate::differs(resource);
+    if !translated && !objects.iter().any(|o| webhook_needed(resource, &o.stored_version)) {
+        return Ok(objects);
+    }
+    let mut out = Vec::with_capacity(objects.len());
+    for object in objects {
+        if !translated && !webhook_needed(resource, &object.stored_version) {
+            out.push(object);
+            continue;
+        }
+        let value = present(plane, resource, &object).await?;
+        let fields = object.facts.fields.to_vec();
+        out.push(Arc::new(Draft::new(&value, resource.gvk.version.clone(), fields).seal(object.revision)));
+    }
+    Ok(out)
+}
+
+/// An object of the resource's version in the version to store.
+pub(super) async fn to_stored(plane: &Plane, resource: &Resource, mut object: Value) -> Result<Value> {
+    if translate::differs(resource) {
+        translate::stored(resource, &mut object);
+    } else if webhook_needed(resource, &resource.stored_version) {
+        let to = GroupVersionKind { version: resource.stored_version.clone(), ..resource.gvk.clone() };
+        let conversion = resource.custom.as_ref().map(|c| &c.conversion).unwrap_or(&Value::Null);
+        let mut converted = plane.hooks().convert.convert(conversion, &to, vec![object]).await?;
+        object = converted.pop().unwrap_or_default();
+    }
+    Ok(object)
+}
+
+fn webhook_needed(resource: &Resource, stored: &str) -> bool {
+    stored != resource.gvk.version.as_ref()
+        && resource.custom.as_ref().is_some_and(|c| c.conversion["strategy"] == "Webhook")
+}
+
+fn type_meta(value: &mut Value, resource: &Resource, version: &str) {
+    let group = &resource.gvk.group;
+    let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+    value["kind"] = Value::String(resource.gvk.kind.to_string());
+    value["apiVersion"] = Value::String(api_version);
+}
