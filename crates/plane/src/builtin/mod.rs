@@ -5,6 +5,12 @@
 //! strategic merge and the OpenAPI documents the plane publishes itself; the JsonSchema of `k8s-openapi` lacks the
 //! list types, merge keys and enums, so a second table would have been needed beside it, and the two kept in step.
 
+mod defaults;
+mod normal;
+pub mod quantity;
 mod table;
+mod walk;
 
+pub use defaults::default;
+pub use normal::normalize;
 pub use table::{definitions, object_meta, schema};

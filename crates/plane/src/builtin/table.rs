@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, OnceLock};
 
 use crate::resource::GroupVersionKind;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::schema::{Node, Schema};
@@ -17,7 +18,7 @@ struct Table {
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let raw: BTreeMap<String, Value> = serde_json::from_str(include_str!("schemas.json")).unwrap_or_default();
+    let raw = load();
     // Definitions live as long as the process and refer to each other, also in circles: hence leaked cells.
     let cells: HashMap<String, &'static OnceLock<Schema>> =
         raw.keys().map(|name| (name.clone(), &*Box::leak(Box::new(OnceLock::new())))).collect();
@@ -42,6 +43,59 @@ fn read(
     cells: &HashMap<String, &'static OnceLock<Schema>>,
 ) -> Schema {
     Schema::parse_with(&inline(raw, all, true), &|name| cells.get(name).map(|cell| Node::Shared(cell)))
+}
+
+/// The raw definitions with what the model needs beside: their short names, and that raw JSON is kept as it is.
+fn load() -> BTreeMap<String, Value> {
+    let mut all: BTreeMap<String, Value> =
+        serde_json::from_str(include_str!("schemas.json")).unwrap_or_default();
+    for (name, definition) in &mut all {
+        let Value::Object(facts) = definition else { continue };
+        facts.insert("x-definition".into(), Value::String(short(name).to_owned()));
+        if !facts.contains_key("properties") && facts.get("type").is_some_and(|t| t == "object") {
+            facts.insert("x-kubernetes-preserve-unknown-fields".into(), Value::Bool(true));
+        }
+    }
+    all
+}
+
+/// `core.v1.PodSpec`, `meta.v1.ObjectMeta`, `apiextensions.v1.JSON`, `resource.Quantity`.
+fn short(name: &str) -> &str {
+    [
+        "io.k8s.api.",
+        "io.k8s.apimachinery.pkg.apis.",
+        "io.k8s.apimachinery.pkg.api.",
+        "io.k8s.apiextensions-apiserver.pkg.apis.",
+    ]
+    .iter()
+    .find_map(|prefix| name.strip_prefix(prefix))
+    .unwrap_or(name)
+}
+
+/// How Go prints the fields of a definition that have their zero value.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct GoFacts {
+    /// Left out.
+    pub(super) omit: Vec<String>,
+    /// Printed all the same.
+    pub(super) zero: BTreeMap<String, Value>,
+    /// Lists printed as `null`.
+    pub(super) null: Vec<String>,
+    /// Structs printed as `{}` (or with their own zero fields).
+    #[serde(rename = "struct")]
+    pub(super) structs: Vec<String>,
+}
+
+/// The Go facts of a definition, by its short name.
+pub(super) fn go_facts(definition: &str) -> Option<&'static GoFacts> {
+    static FACTS: LazyLock<HashMap<String, GoFacts>> = LazyLock::new(|| {
+        let facts = |(name, raw): (&String, &Value)| {
+            Some((short(name).to_owned(), GoFacts::deserialize(raw.get("x-go")?).ok()?))
+        };
+        TABLE.raw.iter().filter_map(facts).collect()
+    });
+    FACTS.get(definition)
 }
 
 /// A reference that carries facts of its own (a merge strategy, a default) is replaced by the definition with these.

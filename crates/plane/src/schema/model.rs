@@ -192,6 +192,8 @@ pub struct Schema {
     pub strategy: Strategy,
     /// The CEL rules on this value.
     pub rules: Rules,
+    /// The name of the definition this is, for the shared ones of the built-in kinds: `core.v1.PodSpec`.
+    pub definition: Option<Arc<str>>,
 }
 
 impl Schema {
@@ -274,6 +276,7 @@ impl Schema {
                 replace: has("replace"),
             },
             rules: Rules::default(),
+            definition: text("x-definition").map(Arc::from),
         }
     }
 

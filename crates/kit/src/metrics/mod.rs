@@ -1,0 +1,9 @@
+//! What the process counts, under the names that dashboards made for controller-runtime know.
+//!
+//! Labels come from closed sets (controllers, kinds, reasons), never from objects' names.
+
+mod families;
+mod rest;
+
+pub use families::{CacheMetrics, ControllerMetrics, Metrics, QueueMetrics, WriteOutcome};
+pub use rest::{RestMetrics, RestService};
