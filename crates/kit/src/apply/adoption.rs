@@ -8,7 +8,7 @@ pub(super) fn foreign(adopt: Adopt, wanted: &ObjectMeta, live: &ObjectMeta) -> O
     if adopt == Adopt::Always || shares_owner(wanted, live) {
         return None;
     }
-    if let Some(other) = controller(live) {
+    if let Some(other) = controller(live).filter(|other| !is_predecessor(wanted, other)) {
         return Some(format!("is controlled by {} {}", other.kind, other.name));
     }
     if adopt == Adopt::Uncontrolled {
@@ -34,6 +34,15 @@ fn shares_owner(wanted: &ObjectMeta, live: &ObjectMeta) -> bool {
     };
     let live = uids(live);
     uids(wanted).iter().any(|uid| live.contains(uid))
+}
+
+/// True if our own controller was deleted and made again under its name: what it left behind is ours, unless the garbage
+/// collector is faster.
+fn is_predecessor(wanted: &ObjectMeta, other: &OwnerReference) -> bool {
+    let group =
+        |owner: &OwnerReference| owner.api_version.rsplit_once('/').map(|(group, _)| group.to_owned());
+    controller(wanted)
+        .is_some_and(|ours| ours.kind == other.kind && ours.name == other.name && group(ours) == group(other))
 }
 
 fn controller(meta: &ObjectMeta) -> Option<&OwnerReference> {
@@ -74,6 +83,14 @@ mod tests {
         assert_eq!(foreign(Adopt::Never, &wanted, &live).unwrap(), "is controlled by Site site-b");
         assert!(foreign(Adopt::Uncontrolled, &wanted, &live).is_some());
         assert_eq!(foreign(Adopt::Always, &wanted, &live), None);
+    }
+
+    #[test]
+    fn what_a_deleted_namesake_of_our_owner_left_is_adopted_if_uncontrolled_objects_are() {
+        let (wanted, mut live) = (meta(Some(("new", true)), &[]), meta(Some(("old", true)), &[]));
+        live.owner_references.as_mut().unwrap()[0].name = "site-new".into();
+        assert_eq!(foreign(Adopt::Uncontrolled, &wanted, &live), None);
+        assert!(foreign(Adopt::Never, &wanted, &live).is_some());
     }
 
     #[test]

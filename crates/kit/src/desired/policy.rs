@@ -55,7 +55,7 @@ pub enum Adopt {
     /// Never: the child fails, and says why.
     #[default]
     Never,
-    /// If nobody controls it.
+    /// If nobody controls it, or only a deleted namesake of our own owner.
     Uncontrolled,
     /// Whoever made it.
     Always,
