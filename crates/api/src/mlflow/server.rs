@@ -197,6 +197,13 @@ pub struct MLflowSpec {
     pub garbage_collection: Option<GarbageCollection>,
 }
 
+/// A specification in which nothing was set: what the definition's defaults make of it.
+impl Default for MLflowSpec {
+    fn default() -> Self {
+        serde_json::from_value(serde_json::json!({})).expect("every field has a default or may be absent")
+    }
+}
+
 fn one() -> i32 {
     1
 }

@@ -1,0 +1,121 @@
+//! The operator's settings: the original's environment variables under the same names.
+
+/// The platform's CA bundle, if the namespace has one.
+pub const PLATFORM_CA_BUNDLE: &str = "odh-trusted-ca-bundle";
+
+/// What the operator is told at its start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Namespace of everything that is not cluster-scoped (`--namespace`).
+    pub namespace: String,
+    /// Image of every container whose custom resource names none (`MLFLOW_IMAGE`).
+    pub image: String,
+    /// The gateway that routes attach to (`GATEWAY_NAME`).
+    pub gateway_name: String,
+    /// Where people reach the gateway (`MLFLOW_URL`).
+    pub url: PublicUrl,
+    /// Section of the console's application menu (`SECTION_TITLE`).
+    pub section_title: String,
+}
+
+/// The gateway's public URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl {
+    /// The URL, or a placeholder.
+    pub base: String,
+    /// True if `MLFLOW_URL` is in the environment at all, be it empty: only then is it shown in status.
+    pub configured: bool,
+}
+
+/// Settings that the operator cannot start with.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ConfigError {
+    /// `--namespace=`.
+    #[error("namespace must be specified: set --namespace to the namespace that MLflow shall run in")]
+    NoNamespace,
+}
+
+impl Config {
+    /// Settings from a namespace and a way to look up environment variables. A variable that is set but empty counts as
+    /// not set.
+    ///
+    /// # Errors
+    /// If the namespace is empty.
+    pub fn new(namespace: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        if namespace.is_empty() {
+            return Err(ConfigError::NoNamespace);
+        }
+        let or = |name: &str, default: &str| {
+            variable(name).filter(|value| !value.is_empty()).unwrap_or_else(|| default.to_owned())
+        };
+        Ok(Config {
+            namespace: namespace.to_owned(),
+            image: or("MLFLOW_IMAGE", "quay.io/opendatahub/mlflow:odh-stable"),
+            gateway_name: or("GATEWAY_NAME", "data-science-gateway"),
+            url: PublicUrl {
+                base: or("MLFLOW_URL", "https://mlflow.example.com"),
+                configured: variable("MLFLOW_URL").is_some(),
+            },
+            section_title: or("SECTION_TITLE", "MLflow"),
+        })
+    }
+}
+
+impl PublicUrl {
+    /// Scheme, host and port, for the list of origins; none if the URL lacks a scheme or a host.
+    pub fn origin(&self) -> Option<String> {
+        let uri: http::Uri = self.base.parse().ok()?;
+        let scheme = uri.scheme_str()?.to_ascii_lowercase();
+        let authority = uri.authority()?.as_str();
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        (!host.is_empty()).then(|| format!("{scheme}://{host}"))
+    }
+
+    /// The URL with a path after it, if it was configured and is more than slashes.
+    pub fn shown(&self, path: &str) -> Option<String> {
+        let base = self.base.trim_end_matches('/');
+        (self.configured && !base.is_empty()).then(|| format!("{base}{path}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(variables: &[(&str, &str)]) -> Config {
+        let find =
+            |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+        Config::new("opendatahub", find).expect("a namespace is given")
+    }
+
+    #[test]
+    fn an_empty_namespace_is_refused() {
+        assert_eq!(Config::new("", |_| None), Err(ConfigError::NoNamespace));
+    }
+
+    #[test]
+    fn an_empty_variable_counts_as_not_set_but_a_url_as_configured() {
+        let empty = config(&[("MLFLOW_IMAGE", ""), ("MLFLOW_URL", "")]);
+        assert_eq!(empty.image, config(&[]).image);
+        assert_eq!(empty.url.shown("/mlflow").as_deref(), Some("https://mlflow.example.com/mlflow"));
+        assert_eq!(config(&[]).url.shown("/mlflow"), None);
+    }
+
+    #[test]
+    fn the_shown_url_keeps_a_path_and_loses_slashes_at_its_end() {
+        let shown = |url| config(&[("MLFLOW_URL", url)]).url.shown("/mlflow");
+        assert_eq!(shown("https://gw.test/base//").as_deref(), Some("https://gw.test/base/mlflow"));
+        assert_eq!(shown("//"), None);
+    }
+
+    #[test]
+    fn an_origin_is_scheme_host_and_port_as_written() {
+        let origin = |url| config(&[("MLFLOW_URL", url)]).url.origin();
+        assert_eq!(origin("https://gw.test:443/base?q#f").as_deref(), Some("https://gw.test:443"));
+        assert_eq!(origin("HTTPS://user:word@GW.test/x").as_deref(), Some("https://GW.test"));
+        assert_eq!(origin("https://[::1]:8443").as_deref(), Some("https://[::1]:8443"));
+        assert_eq!(origin("gw.test"), None);
+        assert_eq!(origin("/path"), None);
+        assert_eq!(origin("http://bad host"), None);
+    }
+}

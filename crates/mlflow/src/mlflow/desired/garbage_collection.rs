@@ -1,0 +1,78 @@
+//! The job that removes deleted runs and experiments for good.
+
+use k8s_openapi::{
+    api::{
+        batch::v1::{CronJob, CronJobSpec, JobSpec, JobTemplateSpec},
+        core::v1::{Container, PodSpec, PodTemplateSpec, Volume, VolumeMount},
+    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use quintet_api::mlflow::GarbageCollection;
+use quintet_kit::parts::{resources, volume};
+
+use super::{environment, plan::Plan};
+use crate::mlflow::names::GC_SERVICE_ACCOUNT;
+
+pub(super) fn cron_job(plan: &Plan<'_>, gc: &GarbageCollection) -> CronJob {
+    let pod = PodSpec {
+        restart_policy: Some("Never".into()),
+        volumes: Some(volumes(plan)),
+        containers: vec![container(plan, gc)],
+        ..plan.pod(GC_SERVICE_ACCOUNT)
+    };
+    let labels = ObjectMeta { labels: Some(plan.names.gc_labels()), ..ObjectMeta::default() };
+    CronJob {
+        metadata: plan.gc_meta(plan.names.gc()),
+        spec: CronJobSpec {
+            schedule: gc.schedule.clone(),
+            concurrency_policy: Some("Forbid".into()),
+            successful_jobs_history_limit: Some(3),
+            failed_jobs_history_limit: Some(3),
+            job_template: JobTemplateSpec {
+                metadata: None,
+                spec: Some(JobSpec {
+                    backoff_limit: Some(1),
+                    template: PodTemplateSpec { metadata: Some(labels), spec: Some(pod) },
+                    ..JobSpec::default()
+                }),
+            },
+            ..CronJobSpec::default()
+        },
+        status: None,
+    }
+}
+
+fn container(plan: &Plan<'_>, gc: &GarbageCollection) -> Container {
+    let amounts =
+        resources::defaults(&[("cpu", "100m"), ("memory", "256Mi")], &[("cpu", "500m"), ("memory", "512Mi")]);
+    let mut arguments = vec!["gc".into(), environment::backend_argument(plan)];
+    arguments.extend(gc.older_than.as_ref().map(|age| format!("--older-than={age}")));
+    arguments.push("--all-workspaces".into());
+    Container {
+        command: Some(vec!["mlflow".into()]),
+        args: Some(arguments),
+        env: Some(environment::garbage_collection(plan)),
+        env_from: environment::from(plan),
+        volume_mounts: Some(mounts(plan)),
+        resources: Some(resources::merge(amounts, gc.resources.as_ref())),
+        ..plan.container("mlflow-gc")
+    }
+}
+
+fn volumes(plan: &Plan<'_>) -> Vec<Volume> {
+    let mut volumes = vec![volume::scratch("tmp", Some("128Mi"))];
+    if plan.mlflow.spec.storage.is_some() {
+        volumes.push(volume::claim("mlflow-storage", plan.names.claim()));
+    }
+    volumes.extend(plan.ca.volumes());
+    volumes
+}
+
+fn mounts(plan: &Plan<'_>) -> Vec<VolumeMount> {
+    let mut mounts = vec![volume::mount("tmp", "/tmp")];
+    if plan.mlflow.spec.storage.is_some() {
+        mounts.push(volume::mount("mlflow-storage", "/mlflow"));
+    }
+    mounts.extend(plan.ca.mount());
+    mounts
+}

@@ -1,0 +1,142 @@
+//! The system as the command line knows it: its rows, its definitions, what it makes of a resource, how it starts.
+
+use futures::{FutureExt, future::BoxFuture};
+use k8s_openapi::{
+    api::{
+        apps::v1::Deployment,
+        core::v1::{ConfigMap, Service},
+        rbac::v1::ClusterRole,
+    },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{ResourceExt, api::DynamicObject};
+use quintet_api::{
+    foreign::{console::ConsoleLink, gateway::HTTPRoute, monitoring::ServiceMonitor},
+    mlflow::{MLflow, MLflowConfig, MLflowSpec},
+};
+use quintet_kit::{
+    Context, Desired, Kind, Meta, ObjectKey, System,
+    run::{Fatal, Observed, RenderError, Started},
+    wiring::{ConfigRow, Origin, ServiceRow, SystemRows},
+};
+
+use crate::{
+    Apis, Config, GcObjects, Inputs,
+    config::PLATFORM_CA_BUNDLE,
+    mlflow::{Error, controller, desired::desired, wiring},
+};
+
+/// Services of the development backends, as `examples/mlflow/dev-backends` has them.
+const DEV_BACKENDS: [&str; 3] = [
+    include_str!("../../../examples/mlflow/dev-backends/postgres.yaml"),
+    include_str!("../../../examples/mlflow/dev-backends/seaweedfs.yaml"),
+    include_str!("../../../examples/mlflow/dev-backends/tls/minio-service.yaml"),
+];
+
+/// The MLflow operator.
+#[derive(Clone, Debug)]
+pub struct Mlflow {
+    config: Config,
+}
+
+impl Mlflow {
+    /// The operator with these settings.
+    pub fn new(config: Config) -> Self {
+        Mlflow { config }
+    }
+
+    /// What the controller would find, if the cluster held just what was observed.
+    fn inputs(&self, mlflow: &MLflow, observed: &Observed) -> Result<Inputs, Error> {
+        let beside = |name: &str| ObjectKey::namespaced(&self.config.namespace, name);
+        let is_there = |name: &str| observed.get::<Meta<ConfigMap>>(&beside(name)).is_some();
+        if let Some(bundle) = &mlflow.spec.ca_bundle_config_map
+            && !is_there(&bundle.name)
+        {
+            let (name, namespace) = (bundle.name.clone(), self.config.namespace.clone());
+            return Err(Error::CaBundleMissing { name, namespace });
+        }
+        let apis = Apis {
+            console_link: is_served::<ConsoleLink>(observed),
+            http_route: is_served::<HTTPRoute>(observed),
+            service_monitor: is_served::<ServiceMonitor>(observed),
+        };
+        let name = mlflow.name_any();
+        let server = if name == "mlflow" { name } else { format!("mlflow-{name}") };
+        Ok(Inputs::of(
+            apis,
+            is_there(PLATFORM_CA_BUNDLE),
+            observed.get::<ClusterRole>(&ObjectKey::cluster("mlflow")).as_ref(),
+            observed.get::<Service>(&beside(&server)).as_ref(),
+            observed.get::<Deployment>(&beside(&server)).as_ref(),
+            GcObjects::default(), // what would be deleted is not rendered
+        ))
+    }
+
+    /// The server's own Service and those of the development backends.
+    fn services(&self) -> Vec<ServiceRow> {
+        let nothing = MLflow::new("mlflow", MLflowSpec::default());
+        let made = desired(&nothing, &self.config, &Inputs::default()).unwrap_or_default();
+        let made = made.all::<Service>().flat_map(|service| ServiceRow::of(service, Origin::Controller));
+        made.chain(dev_services()).collect()
+    }
+}
+
+impl System for Mlflow {
+    fn name(&self) -> &'static str {
+        "mlflow"
+    }
+
+    fn rows(&self) -> SystemRows {
+        let variables = ["MLFLOW_IMAGE", "GATEWAY_NAME", "MLFLOW_URL", "SECTION_TITLE"];
+        SystemRows {
+            system: self.name().into(),
+            controllers: vec![wiring(&self.config).rows().clone()],
+            services: self.services(),
+            crds: vec![MLflowConfig::gvk(), MLflow::gvk()],
+            config: vec![ConfigRow {
+                kind: "Environment".into(),
+                name: String::new(),
+                keys: variables.map(Into::into).to_vec(),
+            }],
+            ..SystemRows::default()
+        }
+    }
+
+    fn crds(&self) -> Vec<CustomResourceDefinition> {
+        quintet_api::mlflow::crds()
+    }
+
+    fn render(&self, object: &DynamicObject, observed: &Observed) -> Result<Desired, RenderError> {
+        let kind = object.types.as_ref().map(|types| types.kind.as_str()).unwrap_or_default();
+        if kind != MLflow::gvk().kind {
+            return Err(RenderError::NotOurs(kind.into()));
+        }
+        let mlflow: MLflow = RenderError::parse(object)?;
+        let refused = |error: Error| RenderError::Refused {
+            kind: kind.into(),
+            key: ObjectKey::of(&mlflow),
+            message: error.to_string(),
+        };
+        let inputs = self.inputs(&mlflow, observed).map_err(refused)?;
+        desired(&mlflow, &self.config, &inputs).map_err(|error| refused(error.into()))
+    }
+
+    fn start(&self, context: Context) -> BoxFuture<'_, Result<Started, Fatal>> {
+        let controller = controller(&context, self.config.clone());
+        async { Ok(Started::new().controller(controller)) }.boxed()
+    }
+}
+
+/// An API counts as served if its definition, or an object of its kind, was observed.
+fn is_served<K: Kind>(observed: &Observed) -> bool {
+    let definition = ObjectKey::cluster(K::gvk().crd_name());
+    observed.get::<Meta<CustomResourceDefinition>>(&definition).is_some() || !observed.all::<K>().is_empty()
+}
+
+fn dev_services() -> impl Iterator<Item = ServiceRow> {
+    let documents = DEV_BACKENDS.into_iter().flat_map(|text| {
+        serde_saphyr::from_multiple::<DynamicObject>(text).expect("examples are tested to be readable")
+    });
+    let services = documents.filter_map(|object| object.try_parse::<Service>().ok());
+    services.flat_map(|service| ServiceRow::of(&service, Origin::Example))
+}
