@@ -148,22 +148,16 @@ fn dependent(definition: &str, fields: &mut Fields) {
             let policy = pull_policy(fields.get("image").and_then(Value::as_str).unwrap_or_default());
             set(fields, "imagePullPolicy", json!(policy));
         }
-        "core.v1.Volume" => {
-            if fields.keys().all(|name| name == "name") {
-                set(fields, "emptyDir", json!({}));
-            }
-        }
+        "core.v1.Volume" if fields.keys().all(|name| name == "name") => set(fields, "emptyDir", json!({})),
         "apps.v1.DeploymentStrategy"
         | "apps.v1.StatefulSetUpdateStrategy"
-        | "apps.v1.DaemonSetUpdateStrategy" => {
-            if fields.get("type").is_some_and(|t| t == "RollingUpdate") {
-                set(fields, "rollingUpdate", json!({}));
-            }
+        | "apps.v1.DaemonSetUpdateStrategy"
+            if fields.get("type").is_some_and(|t| t == "RollingUpdate") =>
+        {
+            set(fields, "rollingUpdate", json!({}));
         }
-        "rbac.v1.Subject" => {
-            if matches!(fields.get("kind").and_then(Value::as_str), Some("User" | "Group")) {
-                set(fields, "apiGroup", json!("rbac.authorization.k8s.io"));
-            }
+        "rbac.v1.Subject" if matches!(fields.get("kind").and_then(Value::as_str), Some("User" | "Group")) => {
+            set(fields, "apiGroup", json!("rbac.authorization.k8s.io"));
         }
         _ => {}
     }

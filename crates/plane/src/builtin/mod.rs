@@ -6,6 +6,7 @@
 //! list types, merge keys and enums, so a second table would have been needed beside it, and the two kept in step.
 
 mod defaults;
+pub mod names;
 mod normal;
 pub mod quantity;
 mod table;

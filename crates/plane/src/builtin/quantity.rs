@@ -73,7 +73,7 @@ impl Quantity {
                 numerator = numerator.and_then(|n| n.checked_mul(1024));
             }
         }
-        for _ in 0..tens.max(0).min(60) {
+        for _ in 0..tens.clamp(0, 60) {
             numerator = numerator.and_then(|n| n.checked_mul(10));
         }
         for _ in 0..(-tens).max(0) {

@@ -26,6 +26,7 @@ pub(super) fn after(gvk: &GroupVersionKind, object: &mut Value) {
         ("networking.k8s.io", "NetworkPolicy") => policy_types(object),
         ("apps", "StatefulSet") => claim_templates(object),
         ("apps", "DaemonSet") => template_generation(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => crate::schema::crd::default(object),
         _ => {}
     }
 }
