@@ -18,6 +18,7 @@ pub mod finalizer;
 pub mod hub;
 pub mod key;
 pub mod kind;
+pub mod lease;
 pub mod metrics;
 pub mod parts;
 pub mod queue;
