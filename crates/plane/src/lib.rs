@@ -26,6 +26,7 @@ mod discovery;
 pub mod hooks;
 mod label_selector;
 mod life;
+pub mod listen;
 pub mod patch;
 mod plane;
 pub mod protobuf;

@@ -12,3 +12,8 @@ pub fn user_of_certificate(der: &[u8]) -> Option<User> {
     let groups = subject.iter_organization().filter_map(|o| o.as_str().ok());
     Some(User::new(name, groups))
 }
+
+/// The client certificate of a connection (DER), verified by TLS. Whoever serves the plane over TLS puts it into each
+/// request's extensions.
+#[derive(Debug, Clone)]
+pub struct PeerCertificate(pub Vec<u8>);

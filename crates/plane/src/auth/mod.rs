@@ -11,7 +11,7 @@ mod service_account;
 mod static_tokens;
 mod user;
 
-pub use certificate::user_of_certificate;
+pub use certificate::{PeerCertificate, user_of_certificate};
 pub use impersonation::{Impersonation, ImpersonationError};
 pub use issuer::{Discovery, KeyError, TokenIssuer};
 pub use review::{TokenRefused, TokenRequest, TokenReview, self_subject_review};
