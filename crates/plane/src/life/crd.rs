@@ -7,7 +7,8 @@ use crate::clock;
 use crate::resource::Catalog;
 use crate::store::{Draft, Expect, Object, TableId};
 
-const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+/// Holds a definition until its objects are gone.
+pub(super) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 fn table() -> TableId {
     TableId::new("apiextensions.k8s.io", "customresourcedefinitions")
@@ -163,7 +164,14 @@ pub(super) fn removed(plane: &Plane, object: &Object) {
 }
 
 /// Sets a condition; its transition time moves only with its status.
-fn condition(plane: &Plane, crd: &mut Value, kind: &str, status: &str, reason: &str, message: &str) {
+pub(super) fn condition(
+    plane: &Plane,
+    crd: &mut Value,
+    kind: &str,
+    status: &str,
+    reason: &str,
+    message: &str,
+) {
     let mut conditions = crd["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let mut new = json!({"type": kind, "status": status, "reason": reason, "message": message,
         "lastTransitionTime": clock::seconds(plane.clock().now())});

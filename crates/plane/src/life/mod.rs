@@ -1,19 +1,65 @@
 //! The life of objects beyond single requests: namespaces, custom resource definitions, garbage collection.
 
+mod collector;
 mod crd;
+mod emptying;
 mod namespace;
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use self::collector::Collector;
+use self::emptying::Emptying;
 use crate::Plane;
+use crate::plane::Inner;
 use crate::resource::Resource;
 use crate::status::{Error, Result};
-use crate::store::Object;
+use crate::store::{Object, Store};
 
-/// Starts the plane's controllers and makes the system namespaces.
-pub(crate) fn start(plane: &Plane, _stop: CancellationToken) {
+/// After a failure, how long until the controllers try again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Makes the system namespaces and starts the plane's controllers, which run until `stop`.
+pub(crate) fn start(plane: &Plane, stop: CancellationToken) {
     namespace::bootstrap(plane);
+    let (inner, store) = (Arc::downgrade(&plane.inner), plane.store().clone());
+    tokio::spawn(stop.run_until_cancelled_owned(run(inner, store)));
+}
+
+/// Follows all changes. Holds no plane while it waits, so that dropping the last one ends it.
+async fn run(inner: Weak<Inner>, store: Arc<Store>) {
+    let mut feed = store.feed(0);
+    let (mut collector, mut emptying) = (Collector::default(), Emptying::default());
+    let (mut again, mut failed) = (Vec::new(), false);
+    loop {
+        let retry = !again.is_empty() || failed;
+        let changes = tokio::select! {
+            changes = feed.next(&store) => Some(changes),
+            () = tokio::time::sleep(RETRY), if retry => None,
+        };
+        let Some(inner) = inner.upgrade() else { return };
+        let plane = Plane { inner };
+        match changes {
+            Some(Some(changes)) => {
+                for change in &changes {
+                    collector.observe(&plane, change);
+                    emptying.observe(&plane, change);
+                }
+            }
+            // More happened than the history holds: look at everything.
+            Some(None) => {
+                store.locations().into_iter().for_each(|location| collector.add(location));
+                emptying.all(&plane);
+            }
+            None => {}
+        }
+        std::mem::take(&mut again).into_iter().for_each(|location| collector.add(location));
+        again = collector.work(&plane).await;
+        failed = emptying.work(&plane).await;
+    }
 }
 
 /// Whether this is a built-in kind of that name.

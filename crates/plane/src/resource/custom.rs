@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Field, GroupVersionKind, Names, Naming, Resource, Scope, Subresource, Traits, prefix};
+use crate::schema::Schema;
 use crate::store::TableId;
 
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -26,6 +27,8 @@ pub struct Custom {
     pub conversion: Value,
     /// `spec.versions[*].schema.openAPIV3Schema`
     pub schema: Arc<Value>,
+    /// The same, compiled.
+    pub structural: Schema,
     /// The printer columns.
     pub columns: Vec<PrinterColumn>,
     /// The warning every request to a deprecated version gets.
@@ -123,6 +126,7 @@ fn resource(crd: &str, spec: &Value, version: &Value, names: &Names, storage: &s
         custom: Some(Arc::new(Custom {
             crd: crd.into(),
             conversion: spec["conversion"].clone(),
+            structural: Schema::parse(&version["schema"]["openAPIV3Schema"]),
             schema: Arc::new(version["schema"]["openAPIV3Schema"].clone()),
             columns: columns(version),
             deprecation: deprecation(version, &api_version, &names.kind),

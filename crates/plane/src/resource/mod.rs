@@ -18,6 +18,7 @@ pub use names::{GroupVersionKind, Names};
 pub use selectable::Field;
 pub use version_order::version_priority;
 
+use crate::schema::Schema;
 use crate::store::TableId;
 
 /// Whether objects live in namespaces.
@@ -115,6 +116,14 @@ impl Resource {
     /// The subresource of that name.
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|s| s.name.as_ref() == name)
+    }
+
+    /// The schema of its objects.
+    pub fn schema(&self) -> Option<&Schema> {
+        match &self.custom {
+            Some(custom) => Some(&custom.structural),
+            None => crate::builtin::schema(&self.gvk),
+        }
     }
 
     /// Whether it has a `/status`.

@@ -6,6 +6,7 @@ pub(crate) mod body;
 mod context;
 mod dispatch;
 pub(crate) mod json;
+mod listener;
 mod other;
 pub(crate) mod params;
 mod path;
@@ -22,6 +23,7 @@ use tower::Service;
 
 pub(crate) use accept::{Accept, Encoding, Shape};
 pub(crate) use context::{Ctx, Warnings};
+pub use listener::{PeerCertificates, Server};
 
 use crate::Plane;
 use crate::hooks::User;

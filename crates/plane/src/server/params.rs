@@ -68,7 +68,6 @@ pub(crate) struct WriteOptions {
     pub(crate) validation: FieldValidation,
     /// `fieldManager`, if given.
     pub(crate) manager: Option<String>,
-    #[allow(dead_code, reason = "server-side apply is wired in next")]
     pub(crate) force: Option<bool>,
 }
 

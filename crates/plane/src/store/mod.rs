@@ -188,6 +188,15 @@ impl Store {
         all
     }
 
+    /// Every object there is.
+    pub fn locations(&self) -> Vec<Location> {
+        let state = self.state.read();
+        let of = |(table, content): (&TableId, &Table)| -> Vec<Location> {
+            content.objects.keys().map(|key| Location { table: table.clone(), key: key.clone() }).collect()
+        };
+        state.tables.iter().flat_map(of).collect()
+    }
+
     /// Forgets all history up to the current revision: older watches and pages expire.
     pub fn compact(&self) {
         let mut state = self.state.write();

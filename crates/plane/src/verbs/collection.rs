@@ -258,6 +258,7 @@ pub(crate) async fn delete_collection(ctx: &Ctx, request: Body) -> Result<Respon
             dry_run: options.dry_run,
             validation: crate::server::params::FieldValidation::Ignore,
             manager: "",
+            applied: false,
             warnings: &quiet,
         };
         match write.delete(&object.facts.name, &options).await {

@@ -12,7 +12,7 @@ use crate::resource::Resource;
 use crate::server::params::WriteOptions;
 use crate::server::{Ctx, body, json};
 use crate::status::{Details, Error, Result};
-use crate::write::Edit;
+use crate::write::{Edit, Write};
 
 /// How the body is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,8 @@ pub(crate) async fn patch(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
     let options = WriteOptions::parse(&ctx.params, "PatchOptions", kind == Kind::Apply)?;
     let bytes = body::read(request).await?;
     let manager = ctx.manager(options.manager.as_deref());
-    let write = write(ctx, &options, &manager);
+    let write = Write { applied: kind == Kind::Apply, ..write(ctx, &options, &manager) };
+    let force = options.force.unwrap_or(false);
     let (parsed, duplicates) = parse(kind, &bytes)?;
     if ctx.path.subresource == "scale" {
         let edit = |live: &Value| {
@@ -57,12 +58,22 @@ pub(crate) async fn patch(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
         return scale::answer(ctx, write.update(&ctx.path.name, false, edit).await?).await;
     }
     let edit = |live: &Value| {
-        let object = apply(kind, &ctx.resource, live, &parsed, &ctx.resource.gvk.kind)?;
+        let object = match kind {
+            Kind::Apply => write.apply(Some(live), &parsed, force)?,
+            _ => apply(kind, &ctx.resource, live, &parsed, &ctx.resource.gvk.kind)?,
+        };
         Ok(Edit { object, duplicates: duplicates.clone() })
     };
     match write.update(&ctx.path.name, false, edit).await {
         Err(error) if error.code == 404 && kind == Kind::Apply && ctx.path.subresource.is_empty() => {
-            let mut object = parsed;
+            let uid = parsed["metadata"]["uid"].as_str().unwrap_or_default();
+            if !uid.is_empty() {
+                let why = format!(
+                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                );
+                return Err(Error::conflict(&ctx.resource.names, &ctx.path.name, &why));
+            }
+            let mut object = write.apply(None, &parsed, force)?;
             if let Some(metadata) = object["metadata"].as_object_mut() {
                 metadata.remove("resourceVersion");
             }
@@ -107,6 +118,7 @@ fn parse(kind: Kind, bytes: &Bytes) -> Result<(Value, Vec<String>)> {
 fn apply(kind: Kind, resource: &Resource, live: &Value, patch: &Value, expected: &str) -> Result<Value> {
     let patched = match kind {
         Kind::Json => patch::json::apply(live, patch),
+        // An apply that gets here is of a Scale, which has one field.
         Kind::Merge | Kind::Apply => patch::merge::apply(live, patch),
         Kind::Strategic => match crate::builtin::schema(&resource.gvk).filter(|_| expected != "Scale") {
             Some(schema) => patch::strategic::apply(schema, live, patch),

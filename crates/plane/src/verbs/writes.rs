@@ -21,6 +21,7 @@ pub(super) fn write<'a>(ctx: &'a Ctx, options: &WriteOptions, manager: &'a str) 
         dry_run: options.dry_run,
         validation: options.validation,
         manager,
+        applied: false,
         warnings: &ctx.warnings,
     }
 }

@@ -21,7 +21,7 @@ impl Write<'_> {
             return Err(Error::bare("resourceVersion should not be set on objects to be created"));
         }
         metadata::place(&mut object, self.namespace)?;
-        let unknown = shape::fit(resource, &mut object);
+        let unknown = shape::prune(resource, &mut object);
         Strays { duplicates, unknown }.judge(self.validation, resource, self.warnings)?;
         if resource.has_status() && resource.names.plural.as_ref() != "nodes" {
             object.as_object_mut().map(|o| o.remove("status"));
@@ -37,19 +37,22 @@ impl Write<'_> {
         ] {
             meta.remove(field);
         }
+        shape::complete(resource, &mut object);
         metadata::tidy(&mut object, self.warnings);
+        if !self.applied {
+            self.book(None, &mut object);
+        }
         life::admit_namespace(self.plane, resource, self.namespace, metadata::text(&object, "name"))?;
-        let mut object = self
-            .mutate(
-                Operation::Create,
-                metadata::text(&object, "name").to_string().as_str(),
-                object,
-                &Value::Null,
-            )
-            .await?;
-        shape::fit(resource, &mut object);
+        let before = object.clone();
+        let name = metadata::text(&object, "name").to_string();
+        let mut object = self.mutate(Operation::Create, &name, object, &Value::Null).await?;
+        if object != before {
+            shape::prune(resource, &mut object);
+            shape::complete(resource, &mut object);
+            metadata::tidy(&mut object, self.warnings);
+            self.book(None, &mut object);
+        }
         life::prepare_create(self.plane, resource, &mut object);
-        metadata::tidy(&mut object, self.warnings);
 
         let generated = metadata::text(&object, "name")
             .is_empty()

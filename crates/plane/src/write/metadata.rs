@@ -206,6 +206,9 @@ fn finalizers(object: &Value, resource: &Resource, warnings: &Warnings, errors: 
         if text.contains('/') || matches!(text, "orphan" | "foregroundDeletion" | "kubernetes") {
             continue;
         }
+        if resource.gvk.group.as_ref() == "apiextensions.k8s.io" {
+            continue;
+        }
         if resource.is_custom() {
             warnings.add(format!(
                 "metadata.finalizers: {}: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers",

@@ -3,6 +3,7 @@
 //! Order of work: names and system metadata; prune and default; mutating admission; prune and default again;
 //! validation; validating admission; store. The same path serves clients and the plane's own controllers.
 
+mod book;
 mod create;
 mod delete;
 mod metadata;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 pub(crate) use create::namespace_terminating;
-pub(crate) use delete::{DeleteOptions, Deleted};
+pub(crate) use delete::{DeleteOptions, Deleted, Propagation};
 pub(crate) use update::Edit;
 pub(crate) use versions::{present, present_all};
 
@@ -39,6 +40,8 @@ pub(crate) struct Write<'a> {
     pub(crate) validation: FieldValidation,
     /// The field manager.
     pub(crate) manager: &'a str,
+    /// Whether this is server-side apply, which keeps its own book.
+    pub(crate) applied: bool,
     pub(crate) warnings: &'a Warnings,
 }
 
@@ -53,7 +56,6 @@ pub(crate) enum Outcome {
 
 impl<'a> Write<'a> {
     /// A write by the plane itself.
-    #[allow(dead_code, reason = "for the garbage collector, which comes next")]
     pub(crate) fn internal(
         plane: &'a Plane,
         resource: &'a Arc<Resource>,
@@ -70,6 +72,7 @@ impl<'a> Write<'a> {
             dry_run: false,
             validation: FieldValidation::Ignore,
             manager: "kube-controller-manager",
+            applied: false,
             warnings,
         }
     }

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
+use crate::builtin;
 use crate::resource::Resource;
+use crate::schema;
 use crate::server::Warnings;
 use crate::server::params::FieldValidation;
 use crate::status::{Error, FieldError, Result};
@@ -44,17 +46,36 @@ impl Strays {
     }
 }
 
-/// Drops unknown fields and fills in defaults; tells the unknown ones.
-pub(super) fn fit(_resource: &Resource, _object: &mut Value) -> Vec<String> {
-    Vec::new()
+/// Drops unknown fields; tells which.
+pub(super) fn prune(resource: &Resource, object: &mut Value) -> Vec<String> {
+    let Some(schema) = resource.schema() else { return Vec::new() };
+    let unknown = schema::prune(schema, object, true);
+    if resource.is_custom() {
+        schema::drop_nulls(schema, object);
+    }
+    unknown
+}
+
+/// Fills in defaults, and brings built-in kinds into the form in which they are stored.
+pub(super) fn complete(resource: &Resource, object: &mut Value) {
+    match &resource.custom {
+        Some(custom) => schema::default(&custom.structural, object),
+        None => {
+            builtin::default(&resource.gvk, object);
+            builtin::normalize(&resource.gvk, object);
+        }
+    }
 }
 
 /// Everything wrong with an object; `old` on update.
 pub(super) fn check(
-    _resource: &Resource,
-    _object: &Value,
-    _old: Option<&Value>,
-    _warnings: &Warnings,
+    resource: &Resource,
+    object: &Value,
+    old: Option<&Value>,
+    warnings: &Warnings,
 ) -> Vec<FieldError> {
-    Vec::new()
+    let Some(custom) = &resource.custom else { return Vec::new() };
+    let found = schema::validate(&custom.structural, object, old);
+    warnings.extend(found.warnings);
+    found.errors
 }

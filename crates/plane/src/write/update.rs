@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::shape::{self, Strays};
 use super::{Outcome, Write, metadata, versions};
+use crate::apply;
 use crate::hooks::Operation;
 use crate::life;
 use crate::status::{Error, FieldError, Result};
@@ -55,16 +56,25 @@ impl Write<'_> {
         let stale_is_final = is_put && !metadata::text(&object, "resourceVersion").is_empty();
         metadata::keep(&mut object, &old);
         self.reset(&mut object, &old);
-        let unknown = shape::fit(resource, &mut object);
+        let unknown = shape::prune(resource, &mut object);
         if self.subresource != "scale" {
             Strays { duplicates, unknown }.judge(self.validation, resource, self.warnings)?;
         }
+        shape::complete(resource, &mut object);
         metadata::tidy(&mut object, self.warnings);
+        if !self.applied {
+            self.book(Some(&old), &mut object);
+        }
+        let before = object.clone();
         let mut object = self.mutate(Operation::Update, name, object, &old).await?;
-        metadata::keep(&mut object, &old);
-        self.reset(&mut object, &old);
-        shape::fit(resource, &mut object);
-        metadata::tidy(&mut object, self.warnings);
+        if object != before {
+            metadata::keep(&mut object, &old);
+            self.reset(&mut object, &old);
+            shape::prune(resource, &mut object);
+            shape::complete(resource, &mut object);
+            metadata::tidy(&mut object, self.warnings);
+            self.book(Some(&before), &mut object);
+        }
 
         let mut errors = metadata::check(&object, resource, self.warnings);
         errors.extend(metadata::check_update(&object, &old));
@@ -82,12 +92,12 @@ impl Write<'_> {
             return Ok(Some(Outcome::Dry(object)));
         }
         let gone = object["metadata"]["deletionTimestamp"].is_string() && !life::held(resource, &object);
-        let draft = self.draft(object).await?;
-        let unchanged = draft.seal(live.revision).body() == live.body();
-        if unchanged && !gone && live.stored_version == resource.stored_version {
+        let same = apply::unchanged(&old, &object) && live.stored_version == resource.stored_version;
+        if same && !gone {
             let live = self.plane.store().get(&resource.table, &live.key());
             return Ok(live.map(Outcome::Stored));
         }
+        let draft = self.draft(object).await?;
         let stored = if gone {
             // The last finalizer went: the object goes with this very write, which answers its last state.
             self.plane

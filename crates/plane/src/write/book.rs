@@ -1,0 +1,60 @@
+//! Keeping book of who set which field, and server-side apply.
+
+use serde_json::Value;
+
+use super::Write;
+use crate::apply::{self, ApplyError, Context, Reset};
+use crate::clock;
+use crate::status::{Cause, Details, Error, Result};
+
+impl Write<'_> {
+    /// What the bookkeeping needs to know about this write.
+    fn with_context<T>(&self, work: impl FnOnce(&Context<'_>) -> T) -> Option<T> {
+        let now = clock::seconds(self.plane.clock().now());
+        let resource = self.resource;
+        let reset = match self.subresource {
+            "" if resource.has_status() => Reset::top_level(&["status"]),
+            "status" if resource.is_custom() => Reset::AllBut("status"),
+            "status" => Reset::top_level(&["spec"]),
+            _ => Reset::Nothing,
+        };
+        Some(work(&Context {
+            schema: resource.schema()?,
+            api_version: &resource.api_version,
+            kind: &resource.gvk.kind,
+            custom: resource.is_custom(),
+            manager: self.manager,
+            subresource: self.subresource,
+            reset,
+            now: &now,
+        }))
+    }
+
+    /// Books what this write changes.
+    pub(super) fn book(&self, old: Option<&Value>, object: &mut Value) {
+        self.with_context(|context| apply::record_update(context, old, object));
+    }
+
+    /// Applies a configuration to the live object, or to none.
+    pub(crate) fn apply(&self, live: Option<&Value>, config: &Value, force: bool) -> Result<Value> {
+        let applied = self
+            .with_context(|context| apply::apply(context, live, config, force))
+            .ok_or_else(|| Error::internal("this kind has no schema to apply by"))?;
+        applied.map_err(|error| match &error {
+            ApplyError::BadRequest(_) => Error::bad_request(error.to_string()),
+            ApplyError::Typed(_) => Error::bare(error.to_string()),
+            ApplyError::Conflicts(conflicts) => {
+                let causes = conflicts
+                    .iter()
+                    .map(|conflict| Cause {
+                        reason: "FieldManagerConflict".into(),
+                        message: format!("conflict with {}", conflict.manager),
+                        field: conflict.field.clone(),
+                    })
+                    .collect();
+                Error::new(409, "Conflict", error.to_string())
+                    .with_details(Details { causes, ..Details::default() })
+            }
+        })
+    }
+}
