@@ -10,6 +10,8 @@
 
 pub mod apply;
 pub mod clock;
+pub mod config;
+pub mod dataflow;
 pub mod desired;
 pub mod error;
 pub mod event;
@@ -22,6 +24,7 @@ pub mod lease;
 pub mod metrics;
 pub mod parts;
 pub mod queue;
+pub mod rights;
 pub mod run;
 pub mod status;
 pub mod wiring;
