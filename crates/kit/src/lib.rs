@@ -26,6 +26,8 @@ pub mod parts;
 pub mod queue;
 pub mod rights;
 pub mod run;
+#[cfg(test)]
+mod script;
 pub mod status;
 pub mod wiring;
 

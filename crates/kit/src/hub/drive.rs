@@ -108,7 +108,7 @@ impl<K: Kind> Hub<K> {
         }
     }
 
-    fn take(&self, event: Event<Carrier<K>>) {
+    pub(super) fn take(&self, event: Event<Carrier<K>>) {
         match event {
             Event::Init => self.0.store.write().begin_relist(),
             Event::InitApply(object) | Event::Apply(object) => self.carried(object),

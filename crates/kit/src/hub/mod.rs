@@ -380,3 +380,6 @@ fn slim<K: Resource>(object: &mut K) {
 pub(crate) fn version(text: Option<&str>) -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;
