@@ -1,24 +1,17 @@
 //! Walks through the desired state, child by child.
 
-use super::adoption::foreign;
 use super::error::ApplyError;
-use super::exclusive;
-use super::fingerprint::fingerprint;
-use super::foreign as others;
-use super::legacy::{FieldManager, fold};
-use super::memory::{Memory, Sent, UNSEEN};
-use super::path::Path;
-use super::request::{Target, is_immutable, status};
-use crate::desired::{Adopt, Child, Desired, Live, OnImmutable, Prune, PruneTarget, WritePolicy};
+use super::legacy::FieldManager;
+use super::memory::Memory;
+use super::request::Target;
+use super::work::Work;
+use crate::desired::{Child, Desired, Prune, PruneTarget};
 use crate::fence::Fence;
 use crate::hub::Hubs;
 use crate::key::ObjectKey;
 use crate::kind::Gvk;
 use crate::metrics::{Metrics, WriteOutcome};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::discovery::ApiResource;
-use serde_json::Value;
-use std::any::TypeId;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -136,9 +129,9 @@ impl Applier {
     /// If the object is not ours, or the server refuses.
     pub async fn child(&self, child: &Child) -> Result<Outcome, ApplyError> {
         let key = child.key();
-        let work =
-            Work { applier: self, child, key: &key, id: (child.type_id(), key.clone()), hash: child.hash() };
-        let result = work.run().await;
+        let Inner { hubs, manager, memory, .. } = &*self.0;
+        let target = self.target(child.resource(), &key);
+        let result = Work::new(child, &key, target, hubs, *manager, memory).run().await;
         let outcome = match &result {
             Ok(Outcome::Unchanged | Outcome::Left) => WriteOutcome::Skipped,
             Ok(_) => WriteOutcome::Sent,
@@ -175,223 +168,5 @@ impl Applier {
                 Err(error) => self.failed(report, error),
             }
         }
-    }
-}
-
-/// One child being worked on.
-struct Work<'a> {
-    applier: &'a Applier,
-    child: &'a Child,
-    key: &'a ObjectKey,
-    id: (TypeId, ObjectKey),
-    hash: u64,
-}
-
-impl Work<'_> {
-    async fn run(&self) -> Result<Outcome, ApplyError> {
-        match &self.child.policy {
-            WritePolicy::Apply => self.apply().await,
-            WritePolicy::Exclusive(paths) => self.exclusive(Some(paths)).await,
-            WritePolicy::Update => self.exclusive(None).await,
-            WritePolicy::CreateOnly => self.create_only().await,
-            WritePolicy::PatchForeign(paths) => self.patch_foreign(paths).await,
-        }
-    }
-
-    fn inner(&self) -> &Inner {
-        &self.applier.0
-    }
-
-    fn target(&self) -> Target<'_> {
-        self.applier.target(self.child.resource(), self.key)
-    }
-
-    /// What was sent of just this intent before, if the object is still as the server left it, as far as is known.
-    fn is_settled(&self, live: &Live, sent: Option<&Sent>, print: impl Fn(&Value) -> u64) -> bool {
-        let Some(sent) = sent.filter(|sent| sent.hash == self.hash) else { return false };
-        match live {
-            Live::Unwatched => sent.at.elapsed() < UNSEEN,
-            Live::Missing { seen, .. } => *seen < sent.version(), // the watch has not come to our write yet
-            Live::Present(live) => {
-                let meta = live.metadata();
-                if sent.is_current(meta) {
-                    return true;
-                }
-                let same =
-                    meta.uid == sent.uid && !live.metadata_only() && print(&live.value()) == sent.fingerprint;
-                if same {
-                    self.inner().memory.moved(&self.id, meta);
-                }
-                same
-            }
-        }
-    }
-
-    /// The metadata of what there is, asked for if the caches cannot tell; nothing if there is nothing.
-    async fn existing(&self, live: &Live, sent: Option<&Sent>) -> Result<Option<ObjectMeta>, ApplyError> {
-        match live {
-            Live::Present(live) => Ok(Some(live.metadata().clone())),
-            Live::Missing { whole: true, .. } => Ok(None),
-            Live::Missing { .. } | Live::Unwatched if sent.is_some() => Ok(None), // made by us
-            Live::Missing { .. } | Live::Unwatched => {
-                let hubs = &self.inner().hubs;
-                self.child.fetch_metadata(hubs, self.key).await.map_err(|error| self.target().error(error))
-            }
-        }
-    }
-
-    async fn check_ours(&self, live: &Live, sent: Option<&Sent>) -> Result<Option<ObjectMeta>, ApplyError> {
-        if self.child.adopt == Adopt::Always {
-            return Ok(if let Live::Present(live) = live { Some(live.metadata().clone()) } else { None });
-        }
-        let existing = self.existing(live, sent).await?;
-        let whose =
-            existing.as_ref().and_then(|there| foreign(self.child.adopt, self.child.metadata(), there));
-        match whose {
-            None => Ok(existing),
-            Some(whose) => {
-                Err(ApplyError::Foreign { kind: self.child.kind().kind, key: self.key.clone(), whose })
-            }
-        }
-    }
-
-    fn remember(&self, answer: &ObjectMeta, print: u64) {
-        self.inner().memory.put(self.id.clone(), Sent::new(self.hash, print, answer));
-    }
-
-    async fn apply(&self) -> Result<Outcome, ApplyError> {
-        let live = self.child.live(&self.inner().hubs, self.key);
-        let sent = self.inner().memory.get(&self.id);
-        if self.is_settled(&live, sent.as_ref(), |live| fingerprint(live, &self.child.to_value())) {
-            return Ok(Outcome::Unchanged);
-        }
-        let existing = self.check_ours(&live, sent.as_ref()).await?;
-        let (target, intent) = (self.target(), self.child.to_value());
-        let mut recreated = false;
-        let applied = match target.apply(&intent).await {
-            Err(error) if is_immutable(&error) => {
-                self.immutable(&target, error, existing.as_ref()).await?;
-                recreated = true;
-                target.apply(&intent).await?
-            }
-            answer => answer?,
-        };
-        let applied = match sent {
-            Some(_) => applied,
-            None => fold(&target, self.inner().manager, &intent, applied).await?,
-        };
-        self.remember(&applied.metadata, fingerprint(&exclusive::untyped(&target, &applied)?, &intent));
-        Ok(outcome(existing.as_ref(), &applied.metadata, recreated))
-    }
-
-    /// Deletes the object if the child may be made again, else says what the user can do.
-    async fn immutable(
-        &self,
-        target: &Target<'_>,
-        error: ApplyError,
-        existing: Option<&ObjectMeta>,
-    ) -> Result<(), ApplyError> {
-        if self.child.on_immutable == OnImmutable::Recreate {
-            target.delete(existing.and_then(|there| there.uid.as_deref())).await?;
-            self.inner().memory.forget(&self.id);
-            return Ok(());
-        }
-        let message = status(&error).map(|status| status.message.clone()).unwrap_or_default();
-        Err(ApplyError::Immutable { kind: self.child.kind().kind, key: self.key.clone(), message })
-    }
-
-    async fn exclusive(&self, paths: Option<&[String]>) -> Result<Outcome, ApplyError> {
-        let intent = self.child.to_value();
-        let paths = exclusive::paths(paths, &intent);
-        let live = self.child.live(&self.inner().hubs, self.key);
-        let sent = self.inner().memory.get(&self.id);
-        let print = |live: &Value| exclusive::fingerprint(live, &intent, &paths);
-        if self.is_settled(&live, sent.as_ref(), print) {
-            return Ok(Outcome::Unchanged);
-        }
-        let existing = self.check_ours(&live, sent.as_ref()).await?;
-        if let Live::Present(live) = &live
-            && !live.metadata_only()
-        {
-            let value = live.value();
-            if exclusive::matches(&value, &intent, &paths) {
-                self.remember(live.metadata(), print(&value));
-                return Ok(Outcome::Unchanged);
-            }
-        }
-        let target = self.target();
-        let mut recreated = false;
-        let (answer, written) = match exclusive::write(&target, &intent, &paths).await {
-            Err(error) if is_immutable(&error) => {
-                self.immutable(&target, error, existing.as_ref()).await?;
-                recreated = true;
-                exclusive::write(&target, &intent, &paths).await?
-            }
-            answer => answer?,
-        };
-        self.remember(&answer.metadata, print(&exclusive::untyped(&target, &answer)?));
-        Ok(if written { outcome(existing.as_ref(), &answer.metadata, recreated) } else { Outcome::Unchanged })
-    }
-
-    async fn create_only(&self) -> Result<Outcome, ApplyError> {
-        let live = self.child.live(&self.inner().hubs, self.key);
-        let sent = self.inner().memory.get(&self.id);
-        let lagging = |seen: u64| sent.as_ref().is_some_and(|sent| seen < sent.version());
-        let exists = match &live {
-            Live::Present(_) => true,
-            Live::Missing { seen, .. } if lagging(*seen) => true,
-            Live::Unwatched if sent.as_ref().is_some_and(|sent| sent.at.elapsed() < UNSEEN) => true,
-            _ => {
-                // What we made and the watch no longer shows is gone: only the server knows for sure.
-                let existing = self.existing(&live, None).await?;
-                existing.inspect(|there| self.remember(there, 0)).is_some()
-            }
-        };
-        if exists {
-            return Ok(Outcome::Left);
-        }
-        let target = self.target();
-        match target.create(&exclusive::typed(&target, self.child.to_value())?).await {
-            Ok(answer) => {
-                self.remember(&answer.metadata, 0);
-                Ok(Outcome::Created)
-            }
-            Err(error) if status(&error).is_some_and(kube::core::Status::is_already_exists) => {
-                Ok(Outcome::Left)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn patch_foreign(&self, paths: &[String]) -> Result<Outcome, ApplyError> {
-        let paths: Vec<Path> = paths.iter().map(|path| Path::parse(path)).collect();
-        let (target, intent) = (self.target(), self.child.to_value());
-        let live = self.child.live(&self.inner().hubs, self.key);
-        let sent = self.inner().memory.get(&self.id);
-        let print = |live: &Value| exclusive::fingerprint(live, &Value::Null, &paths);
-        if self.is_settled(&live, sent.as_ref(), print) {
-            return Ok(Outcome::Unchanged);
-        }
-        let value = match &live {
-            Live::Present(live) if !live.metadata_only() => live.value(),
-            Live::Missing { whole: true, .. } => return Ok(Outcome::Left),
-            _ => match target.get().await? {
-                Some(object) => exclusive::untyped(&target, &object)?,
-                None => return Ok(Outcome::Left),
-            },
-        };
-        let Some(patch) = others::patch(&value, &intent, &paths) else { return Ok(Outcome::Unchanged) };
-        let answer = target.merge(&patch).await?;
-        self.remember(&answer.metadata, print(&exclusive::untyped(&target, &answer)?));
-        Ok(Outcome::Changed)
-    }
-}
-
-fn outcome(before: Option<&ObjectMeta>, answer: &ObjectMeta, recreated: bool) -> Outcome {
-    match before {
-        _ if recreated => Outcome::Recreated,
-        None => Outcome::Created,
-        Some(before) if before.resource_version == answer.resource_version => Outcome::Confirmed,
-        Some(_) => Outcome::Changed,
     }
 }

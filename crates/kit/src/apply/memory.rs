@@ -25,6 +25,8 @@ pub(super) struct Sent {
     pub(super) resource_version: Option<String>,
     /// When it was last known to be so.
     pub(super) at: Instant,
+    /// The watch of the kind does not show it, as its selector does not match.
+    pub(super) hidden: bool,
     used: Instant,
 }
 
@@ -37,6 +39,7 @@ impl Sent {
             uid: answer.uid.clone(),
             resource_version: answer.resource_version.clone(),
             at: now,
+            hidden: false,
             used: now,
         }
     }
@@ -76,7 +79,8 @@ impl Memory {
 
     pub(super) fn put(&self, key: Key, sent: Sent) {
         let mut state = self.0.lock();
-        state.sent.insert(key, sent);
+        let hidden = state.sent.get(&key).is_some_and(|old| old.hidden && old.uid == sent.uid);
+        state.sent.insert(key, Sent { hidden, ..sent });
         if state.sent.len() > state.sweep_at {
             state.sent.retain(|_, sent| sent.used.elapsed() < FORGET);
             state.sweep_at = (state.sent.len() * 2).max(1024);
@@ -88,6 +92,13 @@ impl Memory {
         if let Some(sent) = self.0.lock().sent.get_mut(key) {
             sent.resource_version.clone_from(&live.resource_version);
             sent.at = Instant::now();
+        }
+    }
+
+    /// The object is there, and the watch does not show it.
+    pub(super) fn hide(&self, key: &Key) {
+        if let Some(sent) = self.0.lock().sent.get_mut(key) {
+            sent.hidden = true;
         }
     }
 

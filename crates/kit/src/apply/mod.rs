@@ -15,6 +15,8 @@ mod legacy;
 mod memory;
 mod path;
 mod request;
+mod sight;
+mod work;
 
 pub use applier::{Applier, Outcome, Report};
 pub use error::ApplyError;

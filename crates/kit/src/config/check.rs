@@ -26,9 +26,9 @@ fn unknown(systems: &[(&str, &[Variable])], environment: &Environment) -> Vec<Co
         // The longest prefix: of `a` and `a-b`, QUINTET_A_B_X is the latter's.
         let ours = systems.iter().filter(|(system, _)| name.starts_with(&prefix(system)));
         let Some((system, variables)) = ours.max_by_key(|(system, _)| system.len()) else { continue };
-        let qualified: Vec<_> = variables.iter().map(|variable| variable.qualified(system)).collect();
-        if !qualified.iter().any(|known| known == name) {
-            let suggestion = nearest(name, &qualified);
+        let bare = &name[prefix(system).len()..];
+        if !variables.iter().any(|variable| variable.name == bare) {
+            let suggestion = nearest(bare, variables).map(|variable| variable.qualified(system));
             errors.push(ConfigError::Unknown { name: name.to_owned(), suggestion });
         }
     }
@@ -63,10 +63,11 @@ fn ambiguous(systems: &[(&str, &[Variable])], environment: &Environment) -> Vec<
     errors
 }
 
-/// The known name that differs least, if it does not differ much.
-fn nearest(name: &str, known: &[String]) -> Option<String> {
-    let near = known.iter().map(|known| (distance(name, known), known)).min()?;
-    (near.0 <= 3).then(|| near.1.clone())
+/// The variable whose name differs least, if it differs in no more than a third of its letters.
+fn nearest<'v>(name: &str, variables: &'v [Variable]) -> Option<&'v Variable> {
+    let near = variables.iter().map(|variable| (distance(name, variable.name), variable));
+    let (differs, variable) = near.min_by_key(|(differs, _)| *differs)?;
+    (differs <= name.len() / 3).then_some(variable)
 }
 
 /// How many letters must be put in, left out or changed.

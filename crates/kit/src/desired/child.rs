@@ -150,8 +150,10 @@ pub(crate) enum Live {
     Missing {
         /// The newest resourceVersion that the watch has seen.
         seen: u64,
-        /// The watch would see any object of that name; else only those that its selector matches.
-        whole: bool,
+        /// The cache would show any object of that name.
+        complete: bool,
+        /// The watch shows only what its selector matches.
+        narrowed: bool,
     },
     /// It exists.
     Present(Box<dyn LiveObject>),
@@ -213,10 +215,10 @@ impl<K: Kind> Erased for K {
         match hubs.locate::<K>(key) {
             Found::Unwatched => match hubs.locate::<Meta<K>>(key) {
                 Found::Unwatched => Live::Unwatched,
-                Found::Missing { seen, whole } => Live::Missing { seen, whole },
+                Found::Missing { seen, complete, narrowed } => Live::Missing { seen, complete, narrowed },
                 Found::Present(object) => Live::Present(Box::new(object)),
             },
-            Found::Missing { seen, whole } => Live::Missing { seen, whole },
+            Found::Missing { seen, complete, narrowed } => Live::Missing { seen, complete, narrowed },
             Found::Present(object) => Live::Present(Box::new(object)),
         }
     }

@@ -5,7 +5,7 @@ mod list;
 mod policy;
 
 pub use child::Child;
-pub(crate) use child::Live;
+pub(crate) use child::{Live, LiveObject};
 pub(crate) use list::PruneTarget;
 pub use list::{Desired, Guard, Prune};
 pub use policy::{Adopt, OnImmutable, WritePolicy};

@@ -44,8 +44,10 @@ pub(crate) enum Found<K> {
     Missing {
         /// The newest version that the hub has seen.
         seen: u64,
-        /// The hub would show any object of that name; else only those that its selector matches.
-        whole: bool,
+        /// The cache would show any object of that name.
+        complete: bool,
+        /// The watch shows only what its selector matches.
+        narrowed: bool,
     },
     /// There.
     Present(Arc<K>),
@@ -197,9 +199,10 @@ impl Hubs {
             if let Some(object) = object {
                 return Found::Present(object);
             }
-            let whole = hub.is_complete() || hub.state() != State::Ready;
-            if whole || matches!(found, Found::Unwatched) {
-                found = Found::Missing { seen, whole };
+            let complete = hub.is_complete() || hub.state() != State::Ready; // not served: nothing there
+            let narrowed = !hub.0.select.is_whole();
+            if !narrowed || matches!(found, Found::Unwatched) {
+                found = Found::Missing { seen, complete, narrowed };
             }
         }
         found
