@@ -12,8 +12,7 @@ use quintet_kit::desired::{Guard, Prune};
 use quintet_kit::fence::Fence;
 use quintet_kit::hub::State;
 use quintet_kit::{
-    Adopt, Applier, Child, Context, Desired, Failure, Kind, ObjectKey, OnImmutable, Retry, Select,
-    WritePolicy,
+    Adopt, Applier, Child, Context, Desired, Failure, Kind, ObjectKey, Retry, Select, WritePolicy,
 };
 use serde_json::{Value, json};
 
@@ -143,14 +142,6 @@ async fn a_deleted_child_is_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_field_that_is_no_longer_wanted_goes_away() {
-    let field = Field::new().await;
-    field.outcome(field.child(&[("a", "1"), ("b", "2")])).await;
-    assert_eq!(field.outcome(field.child(&[("a", "1")])).await, Outcome::Changed);
-    assert_eq!(field.data().await, json!({"a": "1"}));
-}
-
-#[tokio::test(start_paused = true)]
 async fn values_that_the_server_writes_differently_are_no_difference() {
     let field = Field::new().await;
     let secrets = field.context.hubs().of::<Secret>(&Select::all());
@@ -169,27 +160,6 @@ async fn values_that_the_server_writes_differently_are_no_difference() {
     let mark = field.world.mark();
     field.applier.apply(&desired()).await.ok().unwrap();
     assert_eq!(field.world.asked(mark), Vec::<String>::new(), "the server keeps stringData as data");
-}
-
-#[tokio::test(start_paused = true)]
-async fn fields_of_an_earlier_writer_become_ours_and_go_when_we_drop_them() {
-    let field = Field::new().await;
-    let mut old = map_of(&field.garden, "child", &[("a", "1"), ("dropped", "x")]);
-    let last_applied = "kubectl.kubernetes.io/last-applied-configuration";
-    old.metadata.annotations = Some([(last_applied.to_owned(), "{}".to_owned())].into());
-    let as_manager = PostParams { field_manager: Some("manager".into()), ..PostParams::default() };
-    field.world.maps().create(&as_manager, &old).await.unwrap();
-    field.edit(json!({"data": {"by-hand": "y"}})).await;
-
-    assert_eq!(field.outcome(field.child(&[("a", "1")])).await, Outcome::Changed);
-    assert_eq!(field.data().await, json!({"a": "1", "by-hand": "y"}));
-    let live = field.live().await;
-    assert!(!live.annotations().contains_key(last_applied));
-    let managers: Vec<_> = live.managed_fields().iter().filter_map(|f| f.manager.as_deref()).collect();
-    assert!(!managers.contains(&"manager") && managers.contains(&"us"), "{managers:?}");
-    let mark = field.world.mark();
-    assert_eq!(field.outcome(field.child(&[("a", "1")])).await, Outcome::Unchanged);
-    assert_eq!(field.world.asked(mark), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -233,30 +203,6 @@ fn deployment(garden: &Garden, app: &str) -> Deployment {
     .unwrap();
     object.metadata = map_of(garden, "child", &[]).metadata;
     object
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_immutable_field_is_reported_with_what_to_do() {
-    let field = Field::new().await;
-    field.apply(Child::new(deployment(&field.garden, "a"))).await.ok().unwrap();
-    let error = field.error(Child::new(deployment(&field.garden, "b"))).await;
-    assert_eq!((error.reason(), error.retry()), ("ImmutableField", Retry::Never), "{error}");
-    let text = error.to_string();
-    assert!(
-        text.contains("field is immutable") && text.ends_with("Delete it, and it will be created anew"),
-        "{text}"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_immutable_field_leads_to_a_new_object_where_that_is_allowed() {
-    let field = Field::new().await;
-    field.apply(Child::new(deployment(&field.garden, "a"))).await.ok().unwrap();
-    let again = Child::new(deployment(&field.garden, "b")).on_immutable(OnImmutable::Recreate);
-    assert_eq!(field.outcome(again).await, Outcome::Recreated);
-    let api: Api<Deployment> = Api::default_namespaced(field.world.client.clone());
-    let live = api.get("child").await.unwrap();
-    assert_eq!(live.spec.unwrap().selector.match_labels.unwrap()["app"], "b");
 }
 
 #[tokio::test(start_paused = true)]

@@ -21,3 +21,6 @@ mod work;
 pub use applier::{Applier, Outcome, Report};
 pub use error::ApplyError;
 pub use legacy::FieldManager;
+
+#[cfg(test)]
+mod tests;

@@ -96,7 +96,7 @@ impl<'a> Work<'a> {
         let mut recreated = false;
         let applied = match target.apply(&intent).await {
             Err(error) if is_immutable(&error) => {
-                self.make_way(error, existing).await?;
+                self.make_way(error, before(existing, sent)).await?;
                 recreated = true;
                 target.apply(&intent).await?
             }
@@ -107,13 +107,13 @@ impl<'a> Work<'a> {
             None => fold(target, self.manager, &intent, applied).await?,
         };
         self.remember(&applied.metadata, fingerprint(&exclusive::untyped(target, &applied)?, &intent));
-        Ok(outcome(existing, &applied.metadata, recreated))
+        Ok(outcome(before(existing, sent), &applied.metadata, recreated))
     }
 
     /// Deletes an object that cannot be changed, if it may be made again; else says what the user can do.
-    async fn make_way(&self, error: ApplyError, existing: Option<&ObjectMeta>) -> Result<(), ApplyError> {
+    async fn make_way(&self, error: ApplyError, before: Option<Before<'_>>) -> Result<(), ApplyError> {
         if self.child.on_immutable == OnImmutable::Recreate {
-            self.target.delete(existing.and_then(|there| there.uid.as_deref())).await?;
+            self.target.delete(before.and_then(|before| before.uid)).await?;
             self.memory.forget(&self.id);
             return Ok(());
         }
@@ -148,14 +148,18 @@ impl<'a> Work<'a> {
         let mut recreated = false;
         let (answer, written) = match exclusive::write(target, &intent, &paths).await {
             Err(error) if is_immutable(&error) => {
-                self.make_way(error, existing).await?;
+                self.make_way(error, before(existing, sent)).await?;
                 recreated = true;
                 exclusive::write(target, &intent, &paths).await?
             }
             answer => answer?,
         };
         self.remember(&answer.metadata, print(&exclusive::untyped(target, &answer)?));
-        Ok(if written { outcome(existing, &answer.metadata, recreated) } else { Outcome::Unchanged })
+        Ok(if written {
+            outcome(before(existing, sent), &answer.metadata, recreated)
+        } else {
+            Outcome::Unchanged
+        })
     }
 
     async fn create_only(&self, sight: &Sight) -> Result<Outcome, ApplyError> {
@@ -210,11 +214,32 @@ impl<'a> Work<'a> {
     }
 }
 
-fn outcome(before: Option<&ObjectMeta>, answer: &ObjectMeta, recreated: bool) -> Outcome {
+/// What is known of the object as it was before.
+#[derive(Clone, Copy)]
+struct Before<'a> {
+    uid: Option<&'a str>,
+    resource_version: Option<&'a str>,
+}
+
+/// What was seen of it or, if nothing can be seen, what was sent last.
+fn before<'a>(existing: Option<&'a ObjectMeta>, sent: Option<&'a Sent>) -> Option<Before<'a>> {
+    match (existing, sent) {
+        (Some(there), _) => {
+            Some(Before { uid: there.uid.as_deref(), resource_version: there.resource_version.as_deref() })
+        }
+        (None, Some(sent)) => {
+            Some(Before { uid: sent.uid.as_deref(), resource_version: sent.resource_version.as_deref() })
+        }
+        (None, None) => None,
+    }
+}
+
+fn outcome(before: Option<Before<'_>>, answer: &ObjectMeta, recreated: bool) -> Outcome {
     match before {
         _ if recreated => Outcome::Recreated,
         None => Outcome::Created,
-        Some(before) if before.resource_version == answer.resource_version => Outcome::Confirmed,
+        Some(before) if before.uid != answer.uid.as_deref() => Outcome::Created,
+        Some(before) if before.resource_version == answer.resource_version.as_deref() => Outcome::Confirmed,
         Some(_) => Outcome::Changed,
     }
 }

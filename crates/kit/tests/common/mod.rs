@@ -1,5 +1,5 @@
 //! What the tests share: a kind of our own, an API server in process, and a system made of closures.
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
