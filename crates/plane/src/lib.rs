@@ -45,4 +45,4 @@ pub mod webhook;
 mod write;
 
 pub use plane::{Builder, Plane};
-pub use server::{PeerCertificates, PlaneService, Server};
+pub use server::PlaneService;

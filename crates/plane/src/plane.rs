@@ -8,7 +8,7 @@ use crate::clock::{self, Clock};
 use crate::hooks::{Hooks, User};
 use crate::requests::RequestLog;
 use crate::resource::{Catalog, Registry};
-use crate::server::{PlaneService, Server};
+use crate::server::PlaneService;
 use crate::store::Store;
 
 /// A Kubernetes API in one process. Cheap to clone; it ends when the last clone is dropped.
@@ -53,18 +53,6 @@ impl Plane {
     /// The whole API as a tower service.
     pub fn service(&self) -> PlaneService {
         PlaneService::new(self.clone())
-    }
-
-    /// Serves on a socket; with a TLS configuration, over TLS only.
-    ///
-    /// # Errors
-    /// If the listener does not know its address.
-    pub fn serve(
-        &self,
-        listener: tokio::net::TcpListener,
-        tls: Option<Arc<rustls::ServerConfig>>,
-    ) -> std::io::Result<Server> {
-        Server::start(self.service(), listener, tls)
     }
 
     /// What has been asked so far.

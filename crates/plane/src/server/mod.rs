@@ -6,7 +6,6 @@ pub(crate) mod body;
 mod context;
 mod dispatch;
 pub(crate) mod json;
-mod listener;
 mod other;
 pub(crate) mod params;
 mod path;
@@ -23,7 +22,6 @@ use tower::Service;
 
 pub(crate) use accept::{Accept, Encoding, Shape};
 pub(crate) use context::{Ctx, Warnings};
-pub use listener::{PeerCertificates, Server};
 
 use crate::Plane;
 use crate::hooks::User;
