@@ -5,6 +5,7 @@
 //! ([`Process`], [`Scratch`]), free ports ([`free_port`]), and what happens where a tool is missing ([`or_skip`]).
 
 mod cache;
+pub mod envoy;
 mod missing;
 mod port;
 pub mod postgres;

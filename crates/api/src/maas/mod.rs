@@ -3,10 +3,14 @@
 //! `modelRef` here always means a `MaaSModelRef`; what such a reference points at (an `LLMInferenceService`, an
 //! `ExternalModel`) is named by [`ModelBackendRef`].
 
+mod external_model;
 mod model_ref;
 mod status;
 mod subscription;
 
+pub use external_model::{
+    CredentialReference, ExternalModel, ExternalModelPhase, ExternalModelSpec, ExternalModelStatus,
+};
 pub use model_ref::{
     MaaSModelRef, MaaSModelRefSpec, MaaSModelRefStatus, ModelBackendKind, ModelBackendRef, ModelPhase,
 };

@@ -1,5 +1,7 @@
-//! Configuration: command line flags and plugins.
+//! Configuration: command line flags, environment, plugins.
 
+mod flags;
 mod plugin_spec;
 
+pub use flags::{FlagError, Flags};
 pub use plugin_spec::{PluginSpec, SpecError};
