@@ -1,6 +1,6 @@
 //! The plane itself: what holds the parts together, and how to get one.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -8,8 +8,10 @@ use crate::clock::{self, Clock};
 use crate::hooks::{Hooks, User};
 use crate::requests::RequestLog;
 use crate::resource::{Catalog, Registry};
+use crate::security::{self, Guard, Security};
 use crate::server::PlaneService;
 use crate::store::Store;
+use crate::webhook::Backends;
 
 /// A Kubernetes API in one process. Cheap to clone; it ends when the last clone is dropped.
 #[derive(Clone)]
@@ -19,9 +21,10 @@ pub struct Plane {
 
 pub(crate) struct Inner {
     pub(crate) store: Arc<Store>,
-    pub(crate) registry: Registry,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hooks: Hooks,
+    pub(crate) guard: Arc<Guard>,
     pub(crate) requests: RequestLog,
     _stop: DropGuard,
 }
@@ -37,7 +40,12 @@ impl Plane {
 
     /// A plane with other settings.
     pub fn builder() -> Builder {
-        Builder { history_bytes: 64 << 20, clock: clock::system(), hooks: Hooks::default() }
+        Builder {
+            history_bytes: 64 << 20,
+            clock: clock::system(),
+            hooks: None,
+            security: Security::default(),
+        }
     }
 
     /// A client as an administrator, in the namespace `default`. No socket is involved.
@@ -80,8 +88,32 @@ impl Plane {
         &self.inner.clock
     }
 
+    /// What answers for the Services that webhooks refer to.
+    pub fn webhook_backends(&self) -> &Backends {
+        self.inner.guard.backends()
+    }
+
     pub(crate) fn hooks(&self) -> &Hooks {
         &self.inner.hooks
+    }
+
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.inner.guard
+    }
+
+    /// A handle that does not keep the plane alive, for its own controllers.
+    pub(crate) fn downgrade(&self) -> WeakPlane {
+        WeakPlane(Arc::downgrade(&self.inner))
+    }
+}
+
+/// See [`Plane::downgrade`].
+pub(crate) struct WeakPlane(Weak<Inner>);
+
+impl WeakPlane {
+    /// The plane, unless it has ended.
+    pub(crate) fn upgrade(&self) -> Option<Plane> {
+        self.0.upgrade().map(|inner| Plane { inner })
     }
 }
 
@@ -102,7 +134,8 @@ impl std::fmt::Debug for Plane {
 pub struct Builder {
     history_bytes: usize,
     clock: Arc<dyn Clock>,
-    hooks: Hooks,
+    hooks: Option<Hooks>,
+    security: Security,
 }
 
 impl Builder {
@@ -118,9 +151,15 @@ impl Builder {
         self
     }
 
-    /// Authentication, authorisation, admission and conversion.
+    /// Other seams of the request pipeline than the plane's own.
     pub fn hooks(mut self, hooks: Hooks) -> Self {
-        self.hooks = hooks;
+        self.hooks = Some(hooks);
+        self
+    }
+
+    /// Who is let in and whether rights are enforced; by default everybody may do everything.
+    pub fn security(mut self, security: Security) -> Self {
+        self.security = security;
         self
     }
 
@@ -131,21 +170,25 @@ impl Builder {
     pub fn build(self) -> Plane {
         let stop = CancellationToken::new();
         let store = Arc::new(Store::new(self.history_bytes));
-        let registry = Registry::new();
+        let registry = Arc::new(Registry::new());
         for resource in registry.catalog().all() {
             store.add_table(&resource.table);
         }
+        let guard = Guard::new(self.security, store.clone(), self.clock.clone());
+        let hooks = self.hooks.unwrap_or_else(|| guard.hooks(registry.clone()));
         let plane = Plane {
             inner: Arc::new(Inner {
                 store,
                 registry,
                 clock: self.clock,
-                hooks: self.hooks,
+                hooks,
+                guard,
                 requests: RequestLog::default(),
                 _stop: stop.clone().drop_guard(),
             }),
         };
-        crate::life::start(&plane, stop);
+        crate::life::start(&plane, stop.clone());
+        security::start(&plane, stop);
         plane
     }
 }

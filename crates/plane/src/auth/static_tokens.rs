@@ -7,7 +7,7 @@ use crate::hooks::User;
 
 /// Tokens and their users. Only digests are kept, and all of them are compared whatever the answer, so that neither a
 /// memory dump nor the time an answer takes tells a token.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct StaticTokens(Vec<([u8; 32], User)>);
 
 impl StaticTokens {

@@ -8,6 +8,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 
 use super::json::{self, Parsed};
+use crate::protobuf;
 use crate::resource::Resource;
 use crate::status::{Error, Result};
 
@@ -53,6 +54,10 @@ pub(crate) fn decode_any(headers: &HeaderMap, body: &Bytes, kind: &str) -> Resul
                     "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; yaml parse error: {e}"
                 ))
             })?;
+            Ok(Parsed { value, duplicates: Vec::new() })
+        }
+        protobuf::MEDIA_TYPE => {
+            let value = protobuf::decode(body).map_err(|error| Error::bad_request(error.to_string()))?;
             Ok(Parsed { value, duplicates: Vec::new() })
         }
         _ => Err(unknown_format()),

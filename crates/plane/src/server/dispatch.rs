@@ -64,7 +64,7 @@ async fn route(
     });
     let log = plane.requests().clone();
     let result = async {
-        authorize(&plane, &user, &attributes(verb, &path)).await?;
+        authorize(&plane, &user, &attributes(verb, &path, &params)).await?;
         let resource = find(&plane, &path, verb)?;
         if let Some(warning) = resource.custom.as_ref().and_then(|c| c.deprecation.clone()) {
             warnings.add(warning);
@@ -79,6 +79,17 @@ async fn route(
     .await;
     log.answered(id, result.as_ref().map_or_else(|e| e.code, |r| r.status().as_u16()));
     result
+}
+
+/// The verb and, if it names a resource, the path of a request.
+pub(crate) fn requested(parts: &http::request::Parts) -> (String, Option<ResourcePath>) {
+    match path::parse(parts.uri.path()) {
+        Some(Target::Resource(path)) => {
+            let params = Params::parse(parts.uri.query().unwrap_or_default());
+            (verb(&parts.method, &path, &params).unwrap_or_default().to_owned(), Some(path))
+        }
+        _ => (parts.method.as_str().to_lowercase(), None),
+    }
 }
 
 fn verb(method: &Method, path: &ResourcePath, params: &Params) -> Result<&'static str> {
@@ -97,7 +108,12 @@ fn verb(method: &Method, path: &ResourcePath, params: &Params) -> Result<&'stati
     })
 }
 
-fn attributes(verb: &str, path: &ResourcePath) -> Attributes {
+fn attributes(verb: &str, path: &ResourcePath, params: &Params) -> Attributes {
+    // Asking for one object by its name in a field selector is asking for that object.
+    let selected =
+        params.get("fieldSelector").strip_prefix("metadata.name=").map(|name| name.trim_start_matches('='));
+    let selected =
+        selected.filter(|name| matches!(verb, "list" | "watch") && !name.contains([',', '=', '!']));
     Attributes {
         verb: verb.into(),
         group: path.group.clone(),
@@ -105,7 +121,7 @@ fn attributes(verb: &str, path: &ResourcePath) -> Attributes {
         resource: path.resource.clone(),
         subresource: path.subresource.clone(),
         namespace: path.namespace.clone(),
-        name: path.name.clone(),
+        name: selected.unwrap_or(&path.name).to_owned(),
         path: String::new(),
     }
 }

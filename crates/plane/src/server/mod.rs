@@ -22,6 +22,7 @@ use tower::Service;
 
 pub(crate) use accept::{Accept, Encoding, Shape};
 pub(crate) use context::{Ctx, Warnings};
+pub(crate) use dispatch::requested;
 
 use crate::Plane;
 use crate::hooks::User;

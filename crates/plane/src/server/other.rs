@@ -37,8 +37,35 @@ pub(super) async fn serve(
         ["apis", group] => discovery::group(plane, group),
         ["api", version] => discovery::resources(plane, "", version),
         ["apis", group, version] => discovery::resources(plane, group, version),
+        [".well-known", "openid-configuration"] => token_keys(plane, parts, false),
+        ["openid", "v1", "jwks"] => token_keys(plane, parts, true),
         _ => Err(Error::unknown_path()),
     }
+}
+
+/// The documents by which others check ServiceAccount tokens.
+fn token_keys(plane: &Plane, parts: &Parts, keys: bool) -> Result<Response<Body>> {
+    let text = |name: http::HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let accept = text(http::header::ACCEPT).unwrap_or("*/*");
+    let takes_any = accept.split(',').any(|one| {
+        let one = one.split(';').next().unwrap_or_default().trim();
+        matches!(one, "*/*" | "application/*" | "application/jwk-set+json")
+    });
+    if keys && !takes_any {
+        return Err(Error::new(
+            406,
+            "NotAcceptable",
+            "only the following media types are accepted: application/jwk-set+json",
+        ));
+    }
+    let host = text(http::header::HOST).or(parts.uri.host()).unwrap_or("kubernetes.default.svc");
+    let documents = plane.guard().authenticator()?.issuer.discovery(&format!("https://{host}"));
+    let (content_type, document) = if keys {
+        ("application/jwk-set+json", documents.keys)
+    } else {
+        ("application/json", documents.configuration)
+    };
+    Ok(answer::bytes(200, content_type, document.to_string().into()))
 }
 
 fn version() -> Response<Body> {

@@ -1,0 +1,87 @@
+//! Writes of the plane's own controllers: the same path as everybody's, without HTTP and without the request log.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::Plane;
+use crate::hooks::User;
+use crate::resource::{GroupVersionKind, Resource};
+use crate::server::Warnings;
+use crate::status::{Error, Result};
+use crate::store::Object;
+use crate::write::{DeleteOptions, Edit, Outcome, Write};
+
+/// A controller's hands.
+pub(crate) struct Internal<'a> {
+    plane: &'a Plane,
+    user: User,
+    manager: &'static str,
+}
+
+#[allow(dead_code, reason = "creation and deletion are for the workload controllers, which come next")]
+impl<'a> Internal<'a> {
+    /// Writes as this field manager, with all rights.
+    pub(crate) fn new(plane: &'a Plane, manager: &'static str) -> Self {
+        Self { plane, user: User::new(format!("system:{manager}"), ["system:masters"]), manager }
+    }
+
+    /// Creates an object, which says its kind.
+    pub(crate) async fn create(&self, object: Value) -> Result<Arc<Object>> {
+        let (resource, namespace, _) = self.place(&object)?;
+        let warnings = Warnings::default();
+        stored(self.write(&resource, &namespace, "", &warnings).create(object, vec![]).await?)
+    }
+
+    /// Replaces an object or, with a subresource, that part of it.
+    pub(crate) async fn update(&self, object: Value, subresource: &str) -> Result<Arc<Object>> {
+        let (resource, namespace, name) = self.place(&object)?;
+        let warnings = Warnings::default();
+        let write = self.write(&resource, &namespace, subresource, &warnings);
+        let edit = |_: &Value| Ok(Edit { object: object.clone(), duplicates: vec![] });
+        stored(write.update(&name, true, edit).await?)
+    }
+
+    /// Deletes an object.
+    pub(crate) async fn delete(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: &str,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<()> {
+        let resource = self.resource(kind)?;
+        let warnings = Warnings::default();
+        self.write(&resource, namespace, "", &warnings).delete(name, options).await.map(drop)
+    }
+
+    fn write<'b>(
+        &'b self,
+        resource: &'b Arc<Resource>,
+        namespace: &'b str,
+        subresource: &'b str,
+        warnings: &'b Warnings,
+    ) -> Write<'b> {
+        let write = Write::internal(self.plane, resource, namespace, &self.user, warnings);
+        Write { subresource, manager: self.manager, ..write }
+    }
+
+    fn resource(&self, kind: &GroupVersionKind) -> Result<Arc<Resource>> {
+        self.plane.catalog().kind(kind).cloned().ok_or_else(Error::unknown_resource)
+    }
+
+    fn place(&self, object: &Value) -> Result<(Arc<Resource>, String, String)> {
+        let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        let resource =
+            self.resource(&GroupVersionKind::from_api_version(text("/apiVersion"), text("/kind")))?;
+        let namespace = if resource.namespaced() { text("/metadata/namespace") } else { "" };
+        Ok((resource, namespace.to_owned(), text("/metadata/name").to_owned()))
+    }
+}
+
+fn stored(outcome: Outcome) -> Result<Arc<Object>> {
+    match outcome {
+        Outcome::Stored(object) => Ok(object),
+        Outcome::Dry(_) => Err(Error::internal("a controller's write was a dry run")),
+    }
+}
