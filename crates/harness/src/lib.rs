@@ -6,6 +6,7 @@
 
 mod cache;
 pub mod envoy;
+pub mod kube;
 mod missing;
 mod port;
 pub mod postgres;

@@ -1,0 +1,104 @@
+use std::{collections::BTreeMap, fmt::Write as _, path::Path};
+
+use crate::scenario::{Scenario, Truth};
+
+const FILE: &str = "disagreements.yaml";
+
+/// The steps at which the plane is known to differ: `topic/name#step` (counted from 1 among the recorded) and why.
+pub(crate) struct Disagreements(BTreeMap<String, String>);
+
+impl Disagreements {
+    pub(crate) fn read(directory: &Path) -> Disagreements {
+        let text = std::fs::read_to_string(directory.join(FILE)).unwrap_or_default();
+        if text.lines().all(|line| line.trim().is_empty() || line.starts_with('#')) {
+            return Disagreements(BTreeMap::new());
+        }
+        Disagreements(serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("{FILE}: {e}")))
+    }
+}
+
+/// What was found in this run.
+#[derive(Default)]
+pub(crate) struct Report {
+    agreed: Vec<String>,
+    /// By step: what differs, readable.
+    differed: BTreeMap<String, String>,
+    is_plane: bool,
+}
+
+impl Report {
+    /// Compares one scenario's answers with its record.
+    pub(crate) fn add(&mut self, scenario: &Scenario, answers: &[Truth], recorded: &[Truth], is_plane: bool) {
+        self.is_plane = is_plane;
+        assert_eq!(answers.len(), recorded.len(), "{}: record it anew with hack/record-truths", scenario.name);
+        for (index, (answer, truth)) in answers.iter().zip(recorded).enumerate() {
+            let step = format!("{}#{}", scenario.name, index + 1);
+            if answer == truth {
+                self.agreed.push(step);
+            } else {
+                self.differed.insert(step, difference(truth, answer));
+            }
+        }
+    }
+
+    /// Fails unless exactly the listed steps differ (on a real server: none).
+    pub(crate) fn settle(&self, listed: &Disagreements, complete: bool) {
+        let listed = if self.is_plane { listed.0.clone() } else { BTreeMap::new() };
+        let mut text = String::new();
+        for (step, difference) in self.differed.iter().filter(|(step, _)| !listed.contains_key(*step)) {
+            let _ = writeln!(text, "\n{step} differs:{difference}");
+        }
+        let settled: Vec<&String> = self.agreed.iter().filter(|step| listed.contains_key(*step)).collect();
+        if !settled.is_empty() && std::env::var_os("TRUTHS_PRUNE").is_some() {
+            prune(&settled);
+        } else if !settled.is_empty() {
+            let _ = writeln!(text, "\nnow agreeing (take them off {FILE}, or run with TRUTHS_PRUNE=1): {settled:#?}");
+        }
+        if complete {
+            let known = |step: &String| self.differed.contains_key(step) || self.agreed.contains(step);
+            let gone: Vec<&String> = listed.keys().filter(|step| !known(step)).collect();
+            if !gone.is_empty() {
+                let _ = writeln!(text, "\nlisted in {FILE}, but there is no such step: {gone:#?}");
+            }
+        }
+        let counts = format!("{} agree, {} differ ({} listed)", self.agreed.len(), self.differed.len(), listed.len());
+        assert!(text.is_empty(), "{counts}\n{text}\n{counts}");
+    }
+}
+
+/// Takes lines off the list; every entry is one line.
+fn prune(settled: &[&String]) {
+    let path = crate::directory().join(FILE);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{FILE}: {e}"));
+    let stays = |line: &&str| !settled.iter().any(|step| line.starts_with(&format!("{step}:")));
+    let text: String = text.lines().filter(stays).map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, text).unwrap_or_else(|e| panic!("{FILE}: {e}"));
+}
+
+/// The lines that differ, `-` what the real server said, `+` what this one says.
+fn difference(truth: &Truth, answer: &Truth) -> String {
+    let lines = |truth: &Truth| {
+        let text = serde_json::to_string_pretty(truth).expect("truths are JSON");
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (old, new) = (lines(truth), lines(answer));
+    let mut text = format!(" ({})", truth.note);
+    let mut from = 0;
+    for line in &old {
+        match new[from..].iter().position(|other| other == line) {
+            Some(found) => {
+                for extra in &new[from..from + found] {
+                    let _ = write!(text, "\n  + {extra}");
+                }
+                from += found + 1;
+            }
+            None => {
+                let _ = write!(text, "\n  - {line}");
+            }
+        }
+    }
+    for extra in &new[from..] {
+        let _ = write!(text, "\n  + {extra}");
+    }
+    text
+}
