@@ -8,7 +8,7 @@ use crate::{Error, Process, Stop, free_port};
 pub(super) struct Components {
     port: u16,
     // Those that talk to the API server go first, so that none complains while it ends.
-    _clients: [Process; 3],
+    clients: [Process; 3],
     _api_server: Process,
     _etcd: Process,
 }
@@ -41,12 +41,19 @@ impl Components {
         let manager = identity("system:kube-controller-manager", &[])?;
         let scheduler = identity("system:kube-scheduler", &[])?;
         let kwok = identity("kwok", &["system:masters"])?;
+        let stages = directory.join("stages.yaml");
+        std::fs::write(&stages, include_str!("stages.yaml")).map_err(Error::io("write kwok's stages"))?;
         let clients = [
             program("kube-controller-manager", controller_manager(authority, &manager))?,
             program("kube-scheduler", scheduler_arguments(&scheduler))?,
-            program("kwok", kwok_arguments(&kwok))?,
+            program("kwok", kwok_arguments(&kwok, &stages))?,
         ];
-        Ok(Components { port, _clients: clients, _api_server: api_server, _etcd: etcd })
+        Ok(Components { port, clients: clients, _api_server: api_server, _etcd: etcd })
+    }
+
+    /// The end of kwok's log, for when nodes do not come up.
+    pub(super) fn kwok_log(&self) -> String {
+        self.clients[2].log_tail()
     }
 
     pub(super) fn url(&self) -> String {
@@ -71,6 +78,7 @@ fn etcd(directory: &Path, port: u16, peer_port: u16) -> Vec<String> {
 
 fn api_server(authority: &Authority, etcd_port: u16, port: u16) -> Vec<String> {
     let (certificate, key) = &authority.server;
+    let (signing_key, public_key) = &authority.service_accounts;
     vec![
         format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
         "--bind-address=127.0.0.1".into(),
@@ -83,8 +91,8 @@ fn api_server(authority: &Authority, etcd_port: u16, port: u16) -> Vec<String> {
         format!("--client-ca-file={}", authority.certificate.display()),
         "--authorization-mode=Node,RBAC".into(),
         "--service-account-issuer=https://kubernetes.default.svc".into(),
-        format!("--service-account-key-file={}", authority.service_accounts.display()),
-        format!("--service-account-signing-key-file={}", authority.service_accounts.display()),
+        format!("--service-account-key-file={}", public_key.display()),
+        format!("--service-account-signing-key-file={}", signing_key.display()),
         "--service-cluster-ip-range=10.0.0.0/24".into(),
         "--allow-privileged=true".into(),
         // Tests come in bursts; being told to wait would only make them slow.
@@ -97,7 +105,7 @@ fn api_server(authority: &Authority, etcd_port: u16, port: u16) -> Vec<String> {
 fn controller_manager(authority: &Authority, kubeconfig: &Path) -> Vec<String> {
     vec![
         format!("--kubeconfig={}", kubeconfig.display()),
-        format!("--service-account-private-key-file={}", authority.service_accounts.display()),
+        format!("--service-account-private-key-file={}", authority.service_accounts.0.display()),
         format!("--root-ca-file={}", authority.certificate.display()),
         "--use-service-account-credentials=true".into(),
         "--leader-elect=false".into(),
@@ -118,9 +126,10 @@ fn scheduler_arguments(kubeconfig: &Path) -> Vec<String> {
     ]
 }
 
-fn kwok_arguments(kubeconfig: &Path) -> Vec<String> {
+fn kwok_arguments(kubeconfig: &Path, stages: &Path) -> Vec<String> {
     vec![
         format!("--kubeconfig={}", kubeconfig.display()),
+        format!("--config={}", stages.display()),
         "--manage-all-nodes=true".into(),
         "--node-lease-duration-seconds=40".into(),
         format!("--server-address=127.0.0.1:{}", free_port()),

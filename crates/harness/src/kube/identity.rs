@@ -5,8 +5,8 @@ use std::{
 
 use kube::config::Kubeconfig;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose, SanType,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
+    IsCa, KeyPair, KeyUsagePurpose, SanType,
 };
 use serde_json::json;
 
@@ -19,8 +19,8 @@ pub(super) struct Authority {
     pub(super) certificate: PathBuf,
     /// The API server's certificate and key.
     pub(super) server: (PathBuf, PathBuf),
-    /// The key service account tokens are signed with.
-    pub(super) service_accounts: PathBuf,
+    /// The keys service account tokens are signed with and checked by: private, public.
+    pub(super) service_accounts: (PathBuf, PathBuf),
 }
 
 impl std::fmt::Debug for Authority {
@@ -47,6 +47,7 @@ impl Authority {
         }
         let key = KeyPair::generate()?;
         let server = params.signed_by(&key, &issuer)?;
+        let tokens = KeyPair::generate()?;
 
         let write = |file: &str, content: String| {
             let path = directory.join(file);
@@ -56,18 +57,28 @@ impl Authority {
         Ok(Authority {
             certificate: write("ca.crt", issuer.pem())?,
             server: (write("server.crt", server.pem())?, write("server.key", key.serialize_pem())?),
-            service_accounts: write("service-accounts.key", KeyPair::generate()?.serialize_pem())?,
+            service_accounts: (
+                write("service-accounts.key", tokens.serialize_pem())?,
+                write("service-accounts.pub", tokens.public_key_pem())?,
+            ),
             issuer,
         })
     }
 
     /// A kubeconfig for `user` in `groups`, by a new client certificate.
     pub(super) fn kubeconfig(&self, url: &str, user: &str, groups: &[&str]) -> Result<Kubeconfig, Error> {
-        Ok(serde_json::from_value(self.document(url, user, groups)?).expect("a kubeconfig we wrote ourselves"))
+        Ok(serde_json::from_value(self.document(url, user, groups)?)
+            .expect("a kubeconfig we wrote ourselves"))
     }
 
     /// The same, as a file.
-    pub(super) fn write_kubeconfig(&self, path: &Path, url: &str, user: &str, groups: &[&str]) -> Result<(), Error> {
+    pub(super) fn write_kubeconfig(
+        &self,
+        path: &Path,
+        url: &str,
+        user: &str,
+        groups: &[&str],
+    ) -> Result<(), Error> {
         // JSON is YAML, so every client reads it.
         let text = self.document(url, user, groups)?.to_string();
         std::fs::write(path, text).map_err(Error::io(format!("write {}", path.display())))

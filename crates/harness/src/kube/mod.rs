@@ -59,7 +59,8 @@ impl Cluster {
         .await
         .expect("starting does not panic")?;
         let cluster = Cluster { tools, authority, components, scratch };
-        nodes::ready(&cluster.client().await?, Duration::from_secs(60)).await?;
+        nodes::ready(&cluster.client().await?, Duration::from_secs(60), || cluster.components.kwok_log())
+            .await?;
         Ok(cluster)
     }
 

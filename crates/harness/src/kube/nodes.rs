@@ -9,7 +9,7 @@ use crate::Error;
 const NAMES: [&str; 2] = ["node-0", "node-1"];
 
 /// Registers two nodes and waits until kwok has made them ready and the controllers have given `default` its account.
-pub(super) async fn ready(client: &Client, limit: Duration) -> Result<(), Error> {
+pub(super) async fn ready(client: &Client, limit: Duration, log: impl Fn() -> String) -> Result<(), Error> {
     let nodes = Api::<Node>::all(client.clone());
     for name in NAMES {
         nodes.create(&PostParams::default(), &node(name)).await?;
@@ -28,7 +28,7 @@ pub(super) async fn ready(client: &Client, limit: Duration) -> Result<(), Error>
             return Err(Error::Start {
                 program: "kwok".into(),
                 reason: format!("the nodes are not ready after {} s", limit.as_secs()),
-                log: String::new(),
+                log: log(),
             });
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -50,5 +50,6 @@ fn node(name: &str) -> Node {
 fn is_ready(node: &Node) -> bool {
     let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let untainted = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()).next().is_none();
-    untainted && conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    untainted
+        && conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }

@@ -4,4 +4,4 @@ mod http_client;
 mod server;
 
 pub(crate) use http_client::{Answer, events, get, request, send};
-pub(crate) use server::{Server, chosen};
+pub(crate) use server::chosen;

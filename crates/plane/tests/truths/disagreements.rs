@@ -30,7 +30,12 @@ impl Report {
     /// Compares one scenario's answers with its record.
     pub(crate) fn add(&mut self, scenario: &Scenario, answers: &[Truth], recorded: &[Truth], is_plane: bool) {
         self.is_plane = is_plane;
-        assert_eq!(answers.len(), recorded.len(), "{}: record it anew with hack/record-truths", scenario.name);
+        assert_eq!(
+            answers.len(),
+            recorded.len(),
+            "{}: record it anew with hack/record-truths",
+            scenario.name
+        );
         for (index, (answer, truth)) in answers.iter().zip(recorded).enumerate() {
             let step = format!("{}#{}", scenario.name, index + 1);
             if answer == truth {
@@ -52,7 +57,10 @@ impl Report {
         if !settled.is_empty() && std::env::var_os("TRUTHS_PRUNE").is_some() {
             prune(&settled);
         } else if !settled.is_empty() {
-            let _ = writeln!(text, "\nnow agreeing (take them off {FILE}, or run with TRUTHS_PRUNE=1): {settled:#?}");
+            let _ = writeln!(
+                text,
+                "\nnow agreeing (take them off {FILE}, or run with TRUTHS_PRUNE=1): {settled:#?}"
+            );
         }
         if complete {
             let known = |step: &String| self.differed.contains_key(step) || self.agreed.contains(step);
@@ -61,7 +69,8 @@ impl Report {
                 let _ = writeln!(text, "\nlisted in {FILE}, but there is no such step: {gone:#?}");
             }
         }
-        let counts = format!("{} agree, {} differ ({} listed)", self.agreed.len(), self.differed.len(), listed.len());
+        let counts =
+            format!("{} agree, {} differ ({} listed)", self.agreed.len(), self.differed.len(), listed.len());
         assert!(text.is_empty(), "{counts}\n{text}\n{counts}");
     }
 }

@@ -43,8 +43,11 @@ async fn every_recorded_truth_holds() {
     let mut report = disagreements::Report::default();
     for scenario in &scenarios {
         // A plane of its own for each, so that they cannot lean on one another; the real server is shared.
-        let server = support::chosen().await;
-        assert!(!(record && server.is_plane), "truths are recorded from the real server only: hack/record-truths");
+        let Some(server) = support::chosen().await else { return };
+        assert!(
+            !(record && server.is_plane),
+            "truths are recorded from the real server only: hack/record-truths"
+        );
         let answers = play::play(&server.client, scenario, &webhook).await;
         if record {
             scenario.write_answers(&answers);

@@ -11,15 +11,20 @@ pub(crate) struct Normaliser {
     versions: HashMap<String, usize>,
 }
 
-static UID: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").expect("valid"));
+static UID: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").expect("valid")
+});
 static TIME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)").expect("valid"));
 static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b10\.(0\.0|\d+\.\d+)\.(\d+)\b").expect("valid"));
-static VERSION_IN_TEXT: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(resource version: |ResourceVersion in record |current: |version: \d+ )\(?\d+\)?").expect("valid"));
+static VERSION_IN_TEXT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(resource version: |ResourceVersion in record |current: |version: \d+ )\(?\d+\)?")
+        .expect("valid")
+});
 static AGE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(\d+[smhd])+$").expect("valid"));
+// Where in its source the server keeps its types depends on how it was built.
+static SCHEME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#"in scheme "[^"]*""#).expect("valid"));
 static CLIENT_PORT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"127\.0\.0\.1:\d+->").expect("valid"));
 
 impl Normaliser {
@@ -29,7 +34,9 @@ impl Normaliser {
 
     /// A text such as a message or a warning.
     pub(crate) fn text(&mut self, text: &str) -> String {
-        let text = text.replace(&self.webhook, "{webhook}").replace(self.webhook.trim_start_matches("https://"), "{webhook}");
+        let text = text
+            .replace(&self.webhook, "{webhook}")
+            .replace(self.webhook.trim_start_matches("https://"), "{webhook}");
         let uids = &mut self.uids;
         let text = UID.replace_all(&text, |found: &Captures<'_>| {
             let next = uids.len() + 1;
@@ -37,6 +44,7 @@ impl Normaliser {
         });
         let text = TIME.replace_all(&text, "<time>");
         let text = VERSION_IN_TEXT.replace_all(&text, "$1<version>");
+        let text = SCHEME.replace_all(&text, "in scheme \"<scheme>\"");
         let text = CLIENT_PORT.replace_all(&text, "<client>->");
         ADDRESS.replace_all(&text, "<address>").into_owned()
     }
@@ -44,7 +52,6 @@ impl Normaliser {
     /// An answer's body.
     pub(crate) fn body(&mut self, mut body: Value) -> Value {
         sort_causes(&mut body);
-        ages(&mut body);
         self.walk("", &mut body);
         body
     }
@@ -59,16 +66,29 @@ impl Normaliser {
                 {
                     *version = json!("<list version>");
                 }
+                if fields.get("type").is_some_and(|kind| kind == "BOOKMARK")
+                    && let Some(version) =
+                        fields.get_mut("object").and_then(|o| o.pointer_mut("/metadata/resourceVersion"))
+                {
+                    *version = json!("<list version>");
+                }
                 for (key, value) in fields {
                     self.walk(key, value);
                 }
             }
             Value::Array(items) => {
-                if key == "managedFields" || key.ends_with("/managedFields") {
+                let key = key.rsplit('/').next().unwrap_or_default();
+                if key == "managedFields" {
+                    // Controllers write when they get to it, which may be before or after the next request.
+                    items.retain(|entry| entry["manager"] != "kube-controller-manager");
                     items.sort_by_key(|entry| {
                         let part = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
                         (part("operation"), part("manager"), part("subresource"), part("apiVersion"))
                     });
+                }
+                let is_age = |cell: &Value| cell.as_str().is_some_and(|text| AGE.is_match(text));
+                for cell in items.iter_mut().filter(|cell| key == "cells" && is_age(cell)) {
+                    *cell = json!("<age>");
                 }
                 items.iter_mut().for_each(|item| self.walk("", item));
             }
@@ -99,24 +119,22 @@ impl Normaliser {
 fn sort_causes(body: &mut Value) {
     let Some(causes) = body.pointer_mut("/details/causes").and_then(Value::as_array_mut) else { return };
     causes.sort_by_key(ToString::to_string);
-    let mut parts: Vec<String> =
-        causes.iter().map(|c| format!("{}: {}", c["field"].as_str().unwrap_or_default(), c["message"].as_str().unwrap_or_default())).collect();
+    let mut parts: Vec<String> = causes
+        .iter()
+        .map(|c| {
+            format!(
+                "{}: {}",
+                c["field"].as_str().unwrap_or_default(),
+                c["message"].as_str().unwrap_or_default()
+            )
+        })
+        .collect();
     parts.dedup();
     let Some(message) = body["message"].as_str() else { return };
     if let Some((before, list)) = message.split_once(" is invalid: [")
         && parts.iter().all(|part| list.contains(part.as_str()))
     {
         body["message"] = json!(format!("{before} is invalid: [{}]", parts.join(", ")));
-    }
-}
-
-/// How old things are, in Tables.
-fn ages(body: &mut Value) {
-    let Some(rows) = body.get_mut("rows").and_then(Value::as_array_mut) else { return };
-    for cell in rows.iter_mut().filter_map(|row| row.get_mut("cells")?.as_array_mut()).flatten() {
-        if cell.as_str().is_some_and(|text| AGE.is_match(text)) {
-            *cell = json!("<age>");
-        }
     }
 }
 

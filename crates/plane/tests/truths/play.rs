@@ -22,7 +22,9 @@ pub(crate) async fn play(client: &Client, scenario: &Scenario, webhook: &Webhook
     let namespace = scenario.namespace();
     prepare(client, &namespace).await;
     let mut texts: HashMap<String, String> =
-        [("ns", namespace), ("webhook", webhook.url()), ("ca", webhook.ca())].map(|(k, v)| (k.to_owned(), v)).into();
+        [("ns", namespace), ("webhook", webhook.url()), ("ca", webhook.ca())]
+            .map(|(k, v)| (k.to_owned(), v))
+            .into();
     let mut normaliser = Normaliser::new(webhook.url());
     let mut truths = Vec::new();
     for step in &scenario.steps {
@@ -126,7 +128,7 @@ async fn ask(client: &Client, step: &Step, texts: &HashMap<String, String>) -> A
     // The manager of a request that names none is its user agent.
     request = request.header("user-agent", "truths/1.0");
     if let Some(user) = &step.user {
-        request = request.header("impersonate-user", user);
+        request = request.header("impersonate-user", fill(user, texts));
         for group in &step.groups {
             request = request.header("impersonate-group", group);
         }
@@ -152,7 +154,8 @@ fn cut(mut body: Value, step: &Step) -> Value {
         return body;
     }
     if !step.look.is_empty() && body.get("kind").is_none_or(|kind| kind != "Status") {
-        let part = |pointer: &String| (pointer.clone(), body.pointer(pointer).cloned().unwrap_or(Value::Null));
+        let part =
+            |pointer: &String| (pointer.clone(), body.pointer(pointer).cloned().unwrap_or(Value::Null));
         body = Value::Object(step.look.iter().map(part).collect());
     }
     for pointer in &step.hide {

@@ -79,10 +79,16 @@ impl Scenario {
     pub(crate) fn all(directory: &Path) -> Vec<Scenario> {
         let mut all = Vec::new();
         for topic in entries(directory).into_iter().filter(|path| path.is_dir()) {
-            for path in entries(&topic).into_iter().filter(|path| path.extension().is_some_and(|e| e == "yaml")) {
-                let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-                let mut scenario: Scenario =
-                    serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            for path in
+                entries(&topic).into_iter().filter(|path| path.extension().is_some_and(|e| e == "yaml"))
+            {
+                let text =
+                    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+                let mut scenario: Scenario = serde_saphyr::from_str_with_options(
+                    &text,
+                    serde_saphyr::options! { strict_booleans: true },
+                )
+                .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
                 let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
                 scenario.name = format!("{}/{}", name(&topic), name(&path));
                 scenario.path = path;

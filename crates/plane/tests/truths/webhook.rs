@@ -42,7 +42,9 @@ impl Webhook {
                     // A client that does not trust us hangs up here, which is its right.
                     let Ok(stream) = acceptor.accept(stream).await else { return };
                     let service = TowerToHyperService::new(router());
-                    let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+                    let _ = auto::Builder::new(TokioExecutor::new())
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
                 });
             }
         });
@@ -65,7 +67,13 @@ fn router() -> Router {
         Json(json!({"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}))
     };
     Router::new()
-        .route("/allow", post(move |Json(r): Json<Value>| async move { let a = allow(&r); respond(r, a) }))
+        .route(
+            "/allow",
+            post(move |Json(r): Json<Value>| async move {
+                let a = allow(&r);
+                respond(r, a)
+            }),
+        )
         .route(
             "/warn/{text}",
             post(move |Path(text): Path<String>, Json(r): Json<Value>| async move {
@@ -134,7 +142,8 @@ fn router() -> Router {
 /// v1 says `spec.old`, v2 says `spec.new`.
 fn converted(review: &Value) -> Value {
     let wanted = &review["request"]["desiredAPIVersion"];
-    let (from, to) = if wanted.as_str().unwrap_or_default().ends_with("v2") { ("old", "new") } else { ("new", "old") };
+    let (from, to) =
+        if wanted.as_str().unwrap_or_default().ends_with("v2") { ("old", "new") } else { ("new", "old") };
     let convert = |object: &Value| {
         let mut object = object.clone();
         object["apiVersion"] = wanted.clone();
@@ -145,7 +154,8 @@ fn converted(review: &Value) -> Value {
         }
         object
     };
-    let objects: Vec<Value> = review["request"]["objects"].as_array().into_iter().flatten().map(convert).collect();
+    let objects: Vec<Value> =
+        review["request"]["objects"].as_array().into_iter().flatten().map(convert).collect();
     json!({
         "apiVersion": review["apiVersion"], "kind": "ConversionReview",
         "response": {"uid": review["request"]["uid"], "convertedObjects": objects, "result": {"status": "Success"}},
