@@ -1,4 +1,5 @@
 use kube::{Client, Config, config::Kubeconfig};
+use plane::Plane;
 use quintet_harness::kube::Cluster;
 
 /// The server under test.
@@ -6,11 +7,13 @@ pub(crate) struct Server {
     pub(crate) client: Client,
     /// Whether this is our own plane, which may have listed disagreements, or the real thing.
     pub(crate) is_plane: bool,
+    /// Kept so that it lives as long as the test.
+    _plane: Option<Plane>,
 }
 
 /// The server this run is about: the cluster of `PLANE_CONFORMANCE_KUBECONFIG`; with `PLANE_CONFORMANCE=real` a real
-/// control plane of our own (see hack/kube); otherwise a plane in this process, a new one at each call (`None` while it does not serve yet).
-pub(crate) async fn chosen() -> Option<Server> {
+/// control plane of our own (see hack/kube); otherwise a plane in this process, a new one at each call.
+pub(crate) async fn chosen() -> Server {
     let _ = rustls::crypto::ring::default_provider().install_default();
     if let Ok(path) = std::env::var("PLANE_CONFORMANCE_KUBECONFIG") {
         let kubeconfig = Kubeconfig::read_from(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
@@ -19,12 +22,13 @@ pub(crate) async fn chosen() -> Option<Server> {
             .unwrap_or_else(|e| panic!("{path}: {e}"));
         config.default_retry = false; // a refusal is an answer to compare, not one to try again
         let client = Client::try_from(config).unwrap_or_else(|e| panic!("{path}: {e}"));
-        return Some(Server { client, is_plane: false });
+        return Server { client, is_plane: false, _plane: None };
     }
     if std::env::var("PLANE_CONFORMANCE").is_ok_and(|value| value == "real") {
         let cluster = Cluster::shared().await.unwrap_or_else(|e| panic!("{e}"));
         let client = cluster.client().await.unwrap_or_else(|e| panic!("{e}"));
-        return Some(Server { client, is_plane: false });
+        return Server { client, is_plane: false, _plane: None };
     }
-    None
+    let plane = Plane::builder().build();
+    Server { client: plane.client(), is_plane: true, _plane: Some(plane) }
 }

@@ -5,8 +5,8 @@
 //! other chance replaced by placeholders (`normalise.rs`).
 //!
 //! - `cargo test -p plane --test truths` replays them against the plane. `disagreements.yaml` lists the steps known to
-//!   differ, each with a reason; a step that differs and is not listed fails the test, and so does one that is listed and
-//!   agrees, so that the list can only shrink. `TRUTHS_PRUNE=1` removes those from the list. `TRUTHS_ONLY=apply/`
+//!   differ, each with a reason; a step that differs and is not listed fails the test, and so (with `CI` set) does one that
+//!   is listed and agrees, so that the list can only shrink. `TRUTHS_PRUNE=1` removes those from the list. `TRUTHS_ONLY=apply/`
 //!   narrows the run.
 //! - `PLANE_CONFORMANCE=real` replays them against the real server, where nothing may differ.
 //! - `hack/record-truths` records them anew.
@@ -21,10 +21,15 @@ mod play;
 mod scenario;
 mod webhook;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use disagreements::Disagreements;
-use scenario::Scenario;
+use futures::StreamExt as _;
+use scenario::{Scenario, Truth};
 
 /// Where the scenarios are.
 fn directory() -> PathBuf {
@@ -35,30 +40,46 @@ fn directory() -> PathBuf {
 async fn every_recorded_truth_holds() {
     let record = std::env::var_os("TRUTHS_RECORD").is_some();
     let only = std::env::var("TRUTHS_ONLY").unwrap_or_default();
-    let scenarios: Vec<Scenario> =
-        Scenario::all(&directory()).into_iter().filter(|scenario| scenario.name.contains(&only)).collect();
+    let scenarios: Vec<Arc<Scenario>> =
+        Scenario::all(&directory()).into_iter().filter(|s| s.name.contains(&only)).map(Arc::new).collect();
     assert!(!scenarios.is_empty(), "no scenario's name contains {only:?}");
 
-    let webhook = webhook::Webhook::start().await;
+    let webhook = Arc::new(webhook::Webhook::start().await);
+    let played: Vec<(Arc<Scenario>, Vec<Truth>, bool)> = futures::stream::iter(scenarios)
+        .map(|scenario| play_one(scenario, webhook.clone()))
+        .buffered(8)
+        .collect()
+        .await;
     let mut report = disagreements::Report::default();
-    for scenario in &scenarios {
-        // A plane of its own for each, so that they cannot lean on one another; the real server is shared.
-        let Some(server) = support::chosen().await else { return };
-        assert!(
-            !(record && server.is_plane),
-            "truths are recorded from the real server only: hack/record-truths"
-        );
-        let answers = play::play(&server.client, scenario, &webhook).await;
+    for (scenario, answers, is_plane) in &played {
         if record {
-            scenario.write_answers(&answers);
-            continue;
+            assert!(!is_plane, "truths are recorded from the real server only: hack/record-truths");
+            scenario.write_answers(answers);
+        } else {
+            report.add(scenario, answers, &scenario.answers(), *is_plane);
         }
-        report.add(scenario, &answers, &scenario.answers(), server.is_plane);
     }
     if !record {
-        let listed = Disagreements::read(&directory());
-        report.settle(&listed, only.is_empty());
+        report.settle(&Disagreements::read(&directory()), only.is_empty());
     }
+}
+
+/// Plays one scenario, on a plane of its own so that they cannot lean on one another; the real server is shared.
+async fn play_one(
+    scenario: Arc<Scenario>,
+    webhook: Arc<webhook::Webhook>,
+) -> (Arc<Scenario>, Vec<Truth>, bool) {
+    let server = support::chosen().await;
+    let (is_plane, playing) = (server.is_plane, scenario.clone());
+    let answers = tokio::spawn(async move {
+        // The plane's controllers act at once; those of a real cluster take turns with everything else on the machine.
+        let patience = Duration::from_secs(if server.is_plane { 2 } else { 60 });
+        play::play(&server.client, &playing, &webhook, patience).await
+    });
+    // A panic, ours or the plane's, is one disagreement among others.
+    let answers =
+        answers.await.unwrap_or_else(|error| play::unreached(&scenario, Vec::new(), &error.to_string()));
+    (scenario, answers, is_plane)
 }
 
 #[test]

@@ -16,8 +16,8 @@ pub(crate) struct Scenario {
     #[serde(skip)]
     path: PathBuf,
     /// What there is to learn from it.
-    #[expect(dead_code, reason = "for the reader of the file")]
-    pub(crate) why: String,
+    #[serde(rename = "why")]
+    _why: String,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -74,6 +74,21 @@ pub(crate) struct Truth {
     pub(crate) body: Value,
 }
 
+impl Step {
+    /// What to call it in a report.
+    pub(crate) fn title(&self) -> String {
+        if self.note.is_empty() { self.request.clone() } else { self.note.clone() }
+    }
+}
+
+impl Truth {
+    /// In place of an answer to a step that was never sent.
+    pub(crate) fn unreached(step: &Step, reason: &str) -> Truth {
+        let body = Value::String(format!("not reached: {reason}"));
+        Truth { note: step.title(), code: 0, warnings: Vec::new(), headers: BTreeMap::new(), body }
+    }
+}
+
 impl Scenario {
     /// All scenarios below `directory`, sorted by name.
     pub(crate) fn all(directory: &Path) -> Vec<Scenario> {
@@ -118,6 +133,10 @@ impl Scenario {
 
     /// Writes the record.
     pub(crate) fn write_answers(&self, answers: &[Truth]) {
+        for answer in answers {
+            let complete = answer.code != 0 && answer.body.get("never").is_none();
+            assert!(complete, "{}: \"{}\" cannot be recorded: {}", self.name, answer.note, answer.body);
+        }
         let path = self.path.with_extension("json");
         let text = serde_json::to_string_pretty(answers).expect("truths are JSON") + "\n";
         std::fs::write(&path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
