@@ -6,7 +6,7 @@
 //!
 //! - `cargo test -p plane --test truths` replays them against the plane. `disagreements.yaml` lists the steps known to
 //!   differ, each with a reason; a step that differs and is not listed fails the test, and so (with `CI` set) does one that
-//!   is listed and agrees, so that the list can only shrink. `TRUTHS_PRUNE=1` removes those from the list. `TRUTHS_ONLY=apply/`
+//!   is listed and agrees, so that the list can only shrink. `TRUTHS_LIST=1` writes the list anew. `TRUTHS_ONLY=apply/`
 //!   narrows the run.
 //! - `PLANE_CONFORMANCE=real` replays them against the real server, where nothing may differ.
 //! - `hack/record-truths` records them anew.
