@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::client::connect::Server;
-use crate::commands::{apply, completions, delete, get, tree};
+use crate::commands::{apply, completions, crds, dataflow, delete, get, render, run, tree, up};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -29,6 +29,16 @@ pub struct Cli {
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Run a working platform on this machine, with no cluster
+    Up(up::Args),
+    /// Run the operators on a cluster
+    Run(run::Args),
+    /// Print the children that a custom resource would get, with no cluster
+    Render(render::Args),
+    /// Print what each system watches, writes, serves and is configured by
+    Dataflow(dataflow::Args),
+    /// Print the CustomResourceDefinitions
+    Crds(crds::Args),
     /// Create or change objects from manifests
     Apply(apply::Args),
     /// Show objects

@@ -60,11 +60,27 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS; // `quintet get … | head`: the reader has what it wanted
     }
     let (exit, next) = judge(error);
-    eprintln!("error: {error:#}");
+    eprintln!("error: {}", words(error));
     if let Some(next) = next {
         eprintln!("  try: {next}");
     }
     ExitCode::from(exit as u8)
+}
+
+/// The error and what led to it, in one line. Of a server's refusal only its message is told: the rest repeats it.
+pub fn words(error: &anyhow::Error) -> String {
+    let mut parts: Vec<String> = vec![];
+    for cause in error.chain() {
+        if let Some(kube::Error::Api(status)) = cause.downcast_ref::<kube::Error>() {
+            parts.push(status.message.clone());
+            break;
+        }
+        let text = cause.to_string();
+        if parts.last().is_none_or(|last| !last.contains(&text)) {
+            parts.push(text);
+        }
+    }
+    parts.join(": ")
 }
 
 fn judge(error: &anyhow::Error) -> (Exit, Option<String>) {
@@ -101,6 +117,14 @@ mod tests {
             .context("reading mlflow.yaml");
         // anyhow's downcast sees through context.
         assert_eq!(judge(&error), (Exit::NotFound, Some("`quintet crds`".to_string())));
+    }
+
+    #[test]
+    fn a_servers_refusal_is_told_in_its_own_words_once() {
+        let status = kube::core::Status::failure("pods \"x\" not found", "NotFound").with_code(404);
+        let error = anyhow::Error::new(kube::Error::Api(Box::new(status))).context("reading x");
+        assert_eq!(words(&error), "reading x: pods \"x\" not found");
+        assert_eq!(judge(&error).0, Exit::NotFound);
     }
 
     #[test]

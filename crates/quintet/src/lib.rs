@@ -7,12 +7,21 @@
 //! | [`client`] | enough of a Kubernetes client to follow the README without kubectl |
 //! | [`output`] | tables for eyes, JSON and YAML for machines |
 //! | [`errors`] | what can go wrong, its exit code, and what to do next |
+//! | [`systems`] | the systems that this build has |
+//! | [`local`] | what a local cluster needs beside the plane and the operators |
+//! | [`serve`] | health, readiness and metrics of the process |
+//! | [`telemetry`], [`signals`] | logs and traces; SIGTERM |
 
 pub mod cli;
 pub mod client;
 pub mod commands;
 pub mod errors;
+pub mod local;
 pub mod output;
+pub mod serve;
+pub mod signals;
+pub mod systems;
+pub mod telemetry;
 
 use std::process::ExitCode;
 

@@ -7,11 +7,11 @@ use http::{Request, header};
 use kube::Client;
 use serde_json::Value;
 
-use crate::client::catalogue::Catalogue;
+use crate::client::catalogue::{Catalogue, Served};
 use crate::client::connect::Server;
 use crate::client::manifests::{self, Manifest};
 use crate::client::raw;
-use crate::output;
+use crate::{errors, output};
 
 /// Who we are in `managedFields`.
 const MANAGER: &str = "quintet-cli";
@@ -41,31 +41,59 @@ pub struct Args {
     pub force: bool,
 }
 
-/// Applies every manifest; one failure does not keep the others from being applied.
+/// How manifests are applied.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Namespace for objects that name none.
+    pub namespace: String,
+    /// Change nothing.
+    pub dry_run: bool,
+    /// Take fields over from whoever manages them.
+    pub force: bool,
+}
+
+/// An object that the server took.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// Its kind.
+    pub served: Served,
+    /// Its namespace; without meaning for a cluster-scoped kind.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Applies what the flags name.
 pub async fn run(server: &Server, args: Args) -> Result<()> {
-    let manifests = manifests::read(&args.filename)?;
     let client = server.connect().await?;
-    let namespace = args.namespace.clone().unwrap_or_else(|| client.default_namespace().to_string());
-    let mut catalogue = Catalogue::discover(&client).await?;
-    let mut failed: Vec<anyhow::Error> = vec![];
+    let namespace = args.namespace.unwrap_or_else(|| client.default_namespace().to_string());
+    let options = Options { namespace, dry_run: args.dry_run, force: args.force };
+    apply_all(&client, &args.filename, &options).await.map(drop)
+}
+
+/// Applies every manifest and prints a line for each; one refusal does not keep the others from being applied.
+pub async fn apply_all(client: &Client, paths: &[PathBuf], options: &Options) -> Result<Vec<Applied>> {
+    let manifests = manifests::read(paths)?;
+    let mut catalogue = Catalogue::discover(client).await?;
+    let (mut applied, mut failed) = (vec![], vec![]);
     for manifest in &manifests {
-        match apply(&client, &mut catalogue, manifest, &namespace, &args).await {
-            Ok(line) => output::print(&line)?,
-            Err(error) => failed.push(error.context(format!(
-                "{}: {} {:?}",
-                manifest.origin,
-                manifest.kind(),
-                manifest.name()
-            ))),
+        match apply(client, &mut catalogue, manifest, options).await {
+            Ok((object, line)) => {
+                output::print(&line)?;
+                applied.push(object);
+            }
+            Err(error) => {
+                let place = format!("{}: {} {:?}", manifest.origin, manifest.kind(), manifest.name());
+                failed.push(error.context(place));
+            }
         }
     }
-    let (all, failures) = (manifests.len(), failed.len());
     match failed.len() {
-        0 => Ok(()),
+        0 => Ok(applied),
         1 => Err(failed.remove(0)),
-        _ => {
-            let texts: Vec<String> = failed.iter().map(|e| format!("  {e:#}")).collect();
-            Err(anyhow!("{failures} of {all} objects were refused:\n{}", texts.join("\n")))
+        refused => {
+            let texts: Vec<String> = failed.iter().map(|e| format!("  {}", errors::words(e))).collect();
+            Err(anyhow!("{refused} of {} objects were refused:\n{}", manifests.len(), texts.join("\n")))
         }
     }
 }
@@ -74,9 +102,8 @@ async fn apply(
     client: &Client,
     catalogue: &mut Catalogue,
     manifest: &Manifest,
-    namespace: &str,
-    args: &Args,
-) -> Result<String> {
+    options: &Options,
+) -> Result<(Applied, String)> {
     if catalogue.of(manifest.api_version(), manifest.kind()).is_err() {
         // A CustomResourceDefinition earlier in the same files may have brought the kind.
         *catalogue = Catalogue::discover(client).await?;
@@ -86,14 +113,14 @@ async fn apply(
         "" => return Err(anyhow!("metadata.name is missing; apply needs one")),
         name => name,
     };
-    let namespace = manifest.namespace().unwrap_or(namespace);
+    let namespace = manifest.namespace().unwrap_or(&options.namespace);
     let before =
         served.api(client, namespace).get_metadata_opt(name).await?.and_then(|o| o.metadata.resource_version);
     let mut query = format!("fieldManager={MANAGER}&fieldValidation=Strict");
-    if args.force {
+    if options.force {
         query.push_str("&force=true");
     }
-    if args.dry_run {
+    if options.dry_run {
         query.push_str("&dryRun=All");
     }
     let request = Request::patch(format!("{}/{name}?{query}", served.path(Some(namespace))))
@@ -112,7 +139,7 @@ async fn apply(
     text.push_str(&format!(
         "{} {verdict}{}\n",
         served.object(name),
-        if args.dry_run { " (dry run)" } else { "" }
+        if options.dry_run { " (dry run)" } else { "" }
     ));
-    Ok(text)
+    Ok((Applied { served: served.clone(), namespace: namespace.into(), name: name.into() }, text))
 }

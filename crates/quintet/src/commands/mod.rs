@@ -2,9 +2,14 @@
 
 pub mod apply;
 pub mod completions;
+pub mod crds;
+pub mod dataflow;
 pub mod delete;
 pub mod get;
+pub mod render;
+pub mod run;
 pub mod tree;
+pub mod up;
 
 use std::process::ExitCode;
 
@@ -19,6 +24,11 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
     let server = cli.server;
     runtime.block_on(async move {
         match cli.command {
+            Command::Up(args) => up::run(&server, args).await?,
+            Command::Run(args) => run::run(&server, args).await?,
+            Command::Render(args) => render::run(&args)?,
+            Command::Dataflow(args) => dataflow::run(&args)?,
+            Command::Crds(args) => crds::run(&args)?,
             Command::Apply(args) => apply::run(&server, args).await?,
             Command::Get(args) => get::run(&server, args).await?,
             Command::Tree(args) => tree::run(&server, args).await?,

@@ -4,7 +4,7 @@ mod draw;
 mod family;
 mod health;
 
-pub use health::{Health, health};
+pub use health::{Health, State, health};
 
 use anyhow::Result;
 

@@ -1,0 +1,6 @@
+//! What `quintet up` needs beside the plane and the operators.
+
+pub mod instance;
+pub mod kubeconfig;
+pub mod prerequisites;
+pub mod standins;

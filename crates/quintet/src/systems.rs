@@ -1,0 +1,89 @@
+//! The systems that this build has, made from the environment.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use quintet_kit::System;
+use quintet_kit::wiring::SystemRows;
+use quintet_mlflow::Mlflow;
+
+use crate::errors::{Exit, Refusal};
+
+/// Every system by the name that commands and metrics use.
+pub const NAMES: [&str; 1] = ["mlflow"];
+
+/// Systems with their settings.
+#[derive(Clone)]
+pub struct Systems(Vec<Arc<dyn System>>);
+
+impl Systems {
+    /// With settings from the process's environment and everything in `namespace`.
+    pub fn new(namespace: &str) -> Result<Self> {
+        let variable = |name: &str| {
+            let own = std::env::var(format!("QUINTET_MLFLOW_{name}"));
+            own.or_else(|_| std::env::var(name)).ok()
+        };
+        let config = quintet_mlflow::Config::new(namespace, variable).context("settings of mlflow")?;
+        Ok(Systems(vec![Arc::new(Mlflow::new(config))]))
+    }
+
+    /// No system at all.
+    pub fn none() -> Self {
+        Systems(vec![])
+    }
+
+    /// For commands that run beside no cluster.
+    pub fn offline() -> Result<Self> {
+        Self::new(&home_namespace())
+    }
+
+    /// Only these; all if none is named.
+    pub fn only(self, names: &[String]) -> Result<Self> {
+        for name in names {
+            if !self.0.iter().any(|s| s.name() == name) {
+                return Err(Refusal::new(Exit::Usage, format!("there is no system called {name:?}"))
+                    .next(format!("one of {}", NAMES.join(", ")))
+                    .into());
+            }
+        }
+        Ok(Systems(
+            self.0.into_iter().filter(|s| names.is_empty() || names.iter().any(|n| n == s.name())).collect(),
+        ))
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn System>> {
+        self.0.iter()
+    }
+
+    /// What each watches, writes, serves and is configured by.
+    pub fn rows(&self) -> Vec<SystemRows> {
+        self.0.iter().map(|s| s.rows()).collect()
+    }
+}
+
+/// Where the operators' own objects live: `QUINTET_NAMESPACE`, else the pod's own namespace, else `opendatahub`.
+pub fn home_namespace() -> String {
+    let named = std::env::var("QUINTET_NAMESPACE").ok().filter(|n| !n.is_empty());
+    let pods = || std::fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace").ok();
+    named.or_else(pods).map(|n| n.trim().to_string()).unwrap_or_else(|| "opendatahub".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_are_the_systems() {
+        let systems = Systems::new("opendatahub").unwrap();
+        assert_eq!(systems.iter().map(|s| s.name()).collect::<Vec<_>>(), NAMES);
+    }
+
+    #[test]
+    fn an_unknown_system_is_refused_with_the_known_ones() {
+        let error = Systems::new("x").unwrap().only(&["mlfow".into()]).err().unwrap();
+        let refusal = error.downcast::<Refusal>().unwrap();
+        assert_eq!(refusal.to_string(), "there is no system called \"mlfow\"");
+        assert_eq!(refusal.advice(), Some("one of mlflow"));
+    }
+}
