@@ -14,6 +14,11 @@ Exit codes:
   4  an object or kind that was named does not exist
   5  what was asked to become ready did not";
 
+const PAYLOAD_EXAMPLES: &str = "\
+Examples:
+  quintet payload-processing --streaming
+  quintet payload-processing --secure-serving=false --metrics-endpoint-auth=false   # on a laptop, beside an Envoy";
+
 /// One control plane for an AI platform: MLflow, model registry, ModelMesh, TrustyAI and Models-as-a-Service.
 #[derive(Parser, Debug)]
 #[command(name = "quintet", version, after_help = EXIT_CODES, arg_required_else_help = true, max_term_width = 110)]
@@ -47,6 +52,9 @@ pub enum Command {
     Tree(tree::Args),
     /// Delete objects
     Delete(delete::Args),
+    /// Process requests and responses between a gateway and model providers (Envoy ext_proc)
+    #[command(after_help = PAYLOAD_EXAMPLES)]
+    PayloadProcessing(quintet_payload::config::Flags),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }

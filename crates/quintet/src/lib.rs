@@ -7,6 +7,7 @@
 //! | [`client`] | enough of a Kubernetes client to follow the README without kubectl |
 //! | [`output`] | tables for eyes, JSON and YAML for machines |
 //! | [`errors`] | what can go wrong, its exit code, and what to do next |
+//! | [`multicall`] | the program under an original's name |
 //! | [`systems`] | the systems that this build has |
 //! | [`local`] | what a local cluster needs beside the plane and the operators |
 //! | [`serve`] | health, readiness and metrics of the process |
@@ -17,6 +18,7 @@ pub mod client;
 pub mod commands;
 pub mod errors;
 pub mod local;
+pub mod multicall;
 pub mod output;
 pub mod serve;
 pub mod signals;
@@ -31,7 +33,11 @@ use clap::Parser;
 pub fn main() -> ExitCode {
     // Exactly one crypto provider must be chosen before any TLS is set up; a second call is a no-op.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let cli = cli::Cli::parse();
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if let Some(code) = multicall::as_original(&arguments) {
+        return code;
+    }
+    let cli = cli::Cli::parse_from(arguments);
     match commands::run(cli) {
         Ok(code) => code,
         Err(error) => errors::report(&error),

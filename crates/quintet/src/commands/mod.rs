@@ -19,6 +19,9 @@ use crate::cli::{Cli, Command};
 
 /// Runs the command.
 pub fn run(cli: Cli) -> Result<ExitCode> {
+    if let Command::PayloadProcessing(flags) = cli.command {
+        return Ok(quintet_payload::cli::run(flags)); // a service of its own, with a runtime of its own
+    }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;
     let server = cli.server;
@@ -34,6 +37,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
             Command::Tree(args) => tree::run(&server, args).await?,
             Command::Delete(args) => delete::run(&server, args).await?,
             Command::Completions(args) => completions::run(&args)?,
+            Command::PayloadProcessing(_) => unreachable!("taken above"),
         }
         Ok(ExitCode::SUCCESS)
     })
