@@ -23,6 +23,7 @@ pub mod builtin;
 pub mod clock;
 pub mod conversion;
 mod discovery;
+pub mod faults;
 pub mod hooks;
 mod internal;
 mod label_selector;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::clock::{self, Clock};
+use crate::faults::Faults;
 use crate::hooks::{Hooks, User};
 use crate::requests::RequestLog;
 use crate::resource::{Catalog, Registry};
@@ -26,6 +27,7 @@ pub(crate) struct Inner {
     pub(crate) hooks: Hooks,
     pub(crate) guard: Arc<Guard>,
     pub(crate) requests: RequestLog,
+    pub(crate) faults: Faults,
     _stop: DropGuard,
 }
 
@@ -66,6 +68,11 @@ impl Plane {
     /// What has been asked so far.
     pub fn requests(&self) -> &RequestLog {
         &self.inner.requests
+    }
+
+    /// The faults between clients and this plane; none at first.
+    pub fn faults(&self) -> &Faults {
+        &self.inner.faults
     }
 
     /// Forgets all history: older watches get their 410 and pages expire, as after an etcd compaction.
@@ -184,6 +191,7 @@ impl Builder {
                 hooks,
                 guard,
                 requests: RequestLog::default(),
+                faults: Faults::default(),
                 _stop: stop.clone().drop_guard(),
             }),
         };

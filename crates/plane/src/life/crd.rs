@@ -14,20 +14,9 @@ fn table() -> TableId {
     TableId::new("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-/// Names filled in, and the status a new definition starts with.
-pub(super) fn prepare(_: &Plane, crd: &mut Value) {
-    let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default().to_string();
-    let names = &mut crd["spec"]["names"];
-    if names["singular"].as_str().is_none_or(str::is_empty) {
-        names["singular"] = kind.to_lowercase().into();
-    }
-    if names["listKind"].as_str().is_none_or(str::is_empty) {
-        names["listKind"] = format!("{kind}List").into();
-    }
-    if crd["spec"]["conversion"].is_null() {
-        crd["spec"]["conversion"] = json!({"strategy": "None"});
-    }
-    let storage: Vec<Value> = stored_versions(crd);
+/// The status a new definition starts with.
+pub(super) fn prepare(crd: &mut Value) {
+    let storage = stored_versions(crd);
     crd["status"] =
         json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": storage});
 }

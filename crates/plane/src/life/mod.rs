@@ -73,11 +73,11 @@ pub(crate) fn admit_namespace(plane: &Plane, resource: &Resource, namespace: &st
 }
 
 /// What the server adds to new objects of some kinds.
-pub(crate) fn prepare_create(plane: &Plane, resource: &Resource, object: &mut Value) {
+pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     if is(resource, "", "Namespace") {
         namespace::prepare(object);
     } else if is(resource, "apiextensions.k8s.io", "CustomResourceDefinition") {
-        crd::prepare(plane, object);
+        crd::prepare(object);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Field, GroupVersionKind, Names, Naming, Resource, Scope, Subresource, Traits, prefix};
-use crate::schema::Schema;
+use crate::schema::{self, Schema};
 use crate::store::TableId;
 
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -126,7 +126,7 @@ fn resource(crd: &str, spec: &Value, version: &Value, names: &Names, storage: &s
         custom: Some(Arc::new(Custom {
             crd: crd.into(),
             conversion: spec["conversion"].clone(),
-            structural: Schema::parse(&version["schema"]["openAPIV3Schema"]),
+            structural: schema::crd::compile(version),
             schema: Arc::new(version["schema"]["openAPIV3Schema"].clone()),
             columns: columns(version),
             deprecation: deprecation(version, &api_version, &names.kind),

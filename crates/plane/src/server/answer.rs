@@ -31,6 +31,13 @@ pub(crate) fn error(error: &Error) -> Response<Body> {
     response
 }
 
+/// The connection breaks: the body fails before its first byte.
+pub(crate) fn disconnected() -> Response<Body> {
+    let broken =
+        std::io::Error::new(std::io::ErrorKind::ConnectionReset, "the connection was cut by a fault");
+    Response::new(Body::from_stream(futures::stream::once(async { Err::<Bytes, _>(broken) })))
+}
+
 /// Plain text.
 pub(crate) fn text(code: u16, content_type: &'static str, text: &str) -> Response<Body> {
     bytes(code, content_type, text.to_string().into())

@@ -9,6 +9,7 @@ use super::params::Params;
 use super::path::{self, ResourcePath, Target};
 use super::{Accept, Ctx, Warnings, answer, other};
 use crate::Plane;
+use crate::faults::Effect;
 use crate::hooks::{Attributes, Decision, User};
 use crate::requests;
 use crate::resource::Resource;
@@ -51,7 +52,7 @@ async fn route(
         }
     };
     let verb = verb(&parts.method, &path, &params)?;
-    let id = plane.requests().note(requests::Request {
+    let noted = requests::Request {
         verb,
         group: path.group.clone(),
         resource: path.resource.clone(),
@@ -61,8 +62,20 @@ async fn route(
         user: user.name.clone(),
         agent: parts.headers.get(header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default().into(),
         code: 0,
-    });
+    };
+    let effect = plane.faults().strike(&noted);
     let log = plane.requests().clone();
+    let id = log.note(noted);
+    match &effect {
+        Some(Effect::Refuse(error)) => {
+            log.answered(id, error.code);
+            return Err(error.clone());
+        }
+        Some(Effect::Disconnect) => return Ok(answer::disconnected()),
+        Some(Effect::ExpireWatch) if verb == "watch" => return Ok(verbs::expired_watch()),
+        Some(Effect::Delay(time)) => tokio::time::sleep(*time).await,
+        _ => {}
+    }
     let result = async {
         authorize(&plane, &user, &attributes(verb, &path, &params)).await?;
         let resource = find(&plane, &path, verb)?;
@@ -78,7 +91,12 @@ async fn route(
     }
     .await;
     log.answered(id, result.as_ref().map_or_else(|e| e.code, |r| r.status().as_u16()));
-    result
+    match effect {
+        Some(Effect::LoseAnswer(error)) if result.is_ok() => Err(error),
+        Some(Effect::CutWatch(events)) if verb == "watch" => result.map(|r| verbs::cut_watch(r, events)),
+        Some(Effect::DelayEvents(time)) if verb == "watch" => result.map(|r| verbs::delay_watch(r, time)),
+        _ => result,
+    }
 }
 
 /// The verb and, if it names a resource, the path of a request.

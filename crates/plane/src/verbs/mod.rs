@@ -15,7 +15,7 @@ use serde_json::Value;
 pub(crate) use collection::{ListMeta, delete_collection, list};
 pub(crate) use patch::patch;
 pub(crate) use read::get;
-pub(crate) use watch::watch;
+pub(crate) use watch::{cut_watch, delay_watch, expired_watch, watch};
 pub(crate) use writes::{create, delete, update};
 
 use crate::hooks::ExtraRequest;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
+use futures::StreamExt;
 use futures::stream::{self, Stream};
 use http::{HeaderValue, Response, header};
 use rand::RngExt;
@@ -70,6 +71,26 @@ pub(crate) async fn watch(ctx: Ctx) -> Result<Response<Body>> {
     let mut response = Response::new(body);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(accept.content_type()));
     Ok(response)
+}
+
+/// The answer to a watch that a fault makes too old.
+pub(crate) fn expired_watch() -> Response<Body> {
+    Response::new(Body::from(too_old(1, 2)))
+}
+
+/// The watch, ending without a word after so many events: every frame of its body is one line.
+pub(crate) fn cut_watch(response: Response<Body>, events: usize) -> Response<Body> {
+    response.map(|body| Body::from_stream(body.into_data_stream().take(events)))
+}
+
+/// The watch, each line this much later.
+pub(crate) fn delay_watch(response: Response<Body>, time: Duration) -> Response<Body> {
+    response.map(|body| {
+        Body::from_stream(body.into_data_stream().then(move |line| async move {
+            tokio::time::sleep(time).await;
+            line
+        }))
+    })
 }
 
 /// What the parameters ask for.

@@ -52,7 +52,7 @@ impl Write<'_> {
             metadata::tidy(&mut object, self.warnings);
             self.book(None, &mut object);
         }
-        life::prepare_create(self.plane, resource, &mut object);
+        life::prepare_create(resource, &mut object);
 
         let generated = metadata::text(&object, "name")
             .is_empty()

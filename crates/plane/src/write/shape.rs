@@ -61,6 +61,9 @@ pub(super) fn complete(resource: &Resource, object: &mut Value) {
     match &resource.custom {
         Some(custom) => schema::default(&custom.structural, object),
         None => {
+            if is_definition(resource) {
+                schema::crd::default(object);
+            }
             builtin::default(&resource.gvk, object);
             builtin::normalize(&resource.gvk, object);
         }
@@ -74,8 +77,14 @@ pub(super) fn check(
     old: Option<&Value>,
     warnings: &Warnings,
 ) -> Vec<FieldError> {
-    let Some(custom) = &resource.custom else { return Vec::new() };
+    let Some(custom) = &resource.custom else {
+        return if is_definition(resource) { schema::crd::check(object, old) } else { Vec::new() };
+    };
     let found = schema::validate(&custom.structural, object, old);
     warnings.extend(found.warnings);
     found.errors
+}
+
+fn is_definition(resource: &Resource) -> bool {
+    !resource.is_custom() && resource.gvk.kind.as_ref() == "CustomResourceDefinition"
 }
