@@ -29,6 +29,7 @@ mod internal;
 mod label_selector;
 mod life;
 pub mod listen;
+mod openapi;
 pub mod patch;
 mod plane;
 pub mod protobuf;

@@ -7,6 +7,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::clock::{self, Clock};
 use crate::faults::Faults;
 use crate::hooks::{Hooks, User};
+use crate::openapi::Documents;
 use crate::requests::RequestLog;
 use crate::resource::{Catalog, Registry};
 use crate::security::{self, Guard, Security};
@@ -28,6 +29,7 @@ pub(crate) struct Inner {
     pub(crate) guard: Arc<Guard>,
     pub(crate) requests: RequestLog,
     pub(crate) faults: Faults,
+    pub(crate) openapi: Documents,
     _stop: DropGuard,
 }
 
@@ -192,6 +194,7 @@ impl Builder {
                 guard,
                 requests: RequestLog::default(),
                 faults: Faults::default(),
+                openapi: Documents::default(),
                 _stop: stop.clone().drop_guard(),
             }),
         };

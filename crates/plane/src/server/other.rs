@@ -9,6 +9,7 @@ use super::answer;
 use super::params::Params;
 use crate::Plane;
 use crate::discovery;
+use crate::openapi;
 use crate::status::{Error, Result};
 
 /// The Kubernetes version whose behaviour the plane follows.
@@ -20,7 +21,7 @@ pub(super) async fn serve(
     plane: &Plane,
     parts: &Parts,
     path: &str,
-    _params: &Params,
+    params: &Params,
 ) -> Result<Response<Body>> {
     if !matches!(parts.method, Method::GET | Method::HEAD) {
         return Err(Error::method_not_allowed());
@@ -36,6 +37,11 @@ pub(super) async fn serve(
         ["apis"] => discovery::groups(plane, &parts.headers),
         ["apis", group] => discovery::group(plane, group),
         ["api", version] => discovery::resources(plane, "", version),
+        ["openapi", "v2"] => Ok(openapi::v2(plane, &parts.headers)),
+        ["openapi", "v3"] => Ok(openapi::index(plane)),
+        ["openapi", "v3", rest @ ..] => {
+            openapi::group_version(plane, &rest.join("/"), params.get("hash"), &parts.headers)
+        }
         ["apis", group, version] => discovery::resources(plane, group, version),
         [".well-known", "openid-configuration"] => token_keys(plane, parts, false),
         ["openid", "v1", "jwks"] => token_keys(plane, parts, true),

@@ -1,12 +1,11 @@
 //! Rights, webhooks and certificates.
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Printer, age_of, list, name, or, text};
+use super::{Cells, Printer, age_of, list, name, or, text};
 
 pub(super) fn printer(key: (&str, &str)) -> Option<Printer> {
-    let (headings, cells): (&[&str], fn(&Value, Timestamp) -> Vec<Value>) = match key {
+    let (headings, cells): (&[&str], Cells) = match key {
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             (&["Name", "Role", "Age", "Users*", "Groups*", "ServiceAccounts*"], |o, now| {
                 let role = &o["roleRef"];

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Printer, age_of, list, name, or, or_none, text};
+use super::{Cells, Printer, age_of, list, name, or, or_none, text};
 
 pub(super) fn printer(key: (&str, &str)) -> Option<Printer> {
-    let (headings, cells): (&[&str], fn(&Value, Timestamp) -> Vec<Value>) = match key {
+    let (headings, cells): (&[&str], Cells) = match key {
         ("", "Namespace") => (&["Name", "Status", "Age"], |o, now| {
             vec![name(o), or(&o["status"]["phase"], ""), age_of(o, now)]
         }),

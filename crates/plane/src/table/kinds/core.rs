@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{Printer, age, age_of, list, name, number, or, text};
+use super::{Cells, Printer, age, age_of, list, name, number, or, text};
 
 pub(super) fn printer(key: (&str, &str)) -> Option<Printer> {
-    let (headings, cells): (&[&str], fn(&Value, Timestamp) -> Vec<Value>) = match key {
+    let (headings, cells): (&[&str], Cells) = match key {
         ("", "ConfigMap") => (&["Name", "Data", "Age"], |o, now| {
             vec![name(o), json!(size(&o["data"]) + size(&o["binaryData"])), age_of(o, now)]
         }),

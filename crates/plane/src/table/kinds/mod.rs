@@ -16,8 +16,11 @@ use crate::resource::Resource;
 /// How a kind is printed: headings as `Name`, `Name:type` or `Name*` (wide only), and the cells.
 struct Printer {
     headings: &'static [&'static str],
-    cells: fn(&Value, Timestamp) -> Vec<Value>,
+    cells: Cells,
 }
+
+/// The cells of an object's row, as of now.
+type Cells = fn(&Value, Timestamp) -> Vec<Value>;
 
 /// Kinds without a printer of their own.
 const PLAIN: Printer = Printer {

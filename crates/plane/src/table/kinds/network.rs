@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Printer, age_of, labels, list, name, number, or, or_none, selector, text};
+use super::{Cells, Printer, age_of, labels, list, name, number, or, or_none, selector, text};
 
 pub(super) fn printer(key: (&str, &str)) -> Option<Printer> {
-    let (headings, cells): (&[&str], fn(&Value, Timestamp) -> Vec<Value>) = match key {
+    let (headings, cells): (&[&str], Cells) = match key {
         ("", "Service") => {
             (&["Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "Selector*"], |o, now| {
                 let spec = &o["spec"];

@@ -3,10 +3,12 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Printer, age, age_of, containers, labels, list, name, number, or, or_none, selector, text};
+use super::{
+    Cells, Printer, age, age_of, containers, labels, list, name, number, or, or_none, selector, text,
+};
 
 pub(super) fn printer(key: (&str, &str)) -> Option<Printer> {
-    let (headings, cells): (&[&str], fn(&Value, Timestamp) -> Vec<Value>) = match key {
+    let (headings, cells): (&[&str], Cells) = match key {
         ("apps", "Deployment") => (
             &["Name", "Ready", "Up-to-date", "Available", "Age", "Containers*", "Images*", "Selector*"],
             |o, now| {
