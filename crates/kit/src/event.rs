@@ -75,6 +75,7 @@ impl Events {
             fence,
             clock,
             recent: HashMap::new(),
+            stamp: 0,
         };
         let counted = metrics.clone();
         tokio::spawn(async move {
@@ -110,6 +111,8 @@ struct Recorder {
     fence: Fence,
     clock: Clock,
     recent: HashMap<Folding, Recent>,
+    /// The stamp in the last event's name.
+    stamp: i128,
 }
 
 /// What makes two events the same.
@@ -165,8 +168,10 @@ impl Recorder {
         Ok(())
     }
 
-    fn event(&self, about: ObjectReference, note: &Note) -> Event {
-        let stamp = self.clock.now().as_nanosecond();
+    fn event(&mut self, about: ObjectReference, note: &Note) -> Event {
+        // Two events of one moment need two names.
+        self.stamp = self.clock.now().as_nanosecond().max(self.stamp + 1);
+        let stamp = self.stamp;
         let name = about.name.as_deref().unwrap_or("unknown");
         Event {
             metadata: ObjectMeta {
