@@ -1,4 +1,4 @@
-//! Real servers for tests: a Kubernetes control plane, PostgreSQL, Envoy.
+//! Real servers for tests: a Kubernetes control plane, PostgreSQL, Envoy; and, in [`faults`], what can go wrong with any.
 //!
 //! Each module starts one kind of server on loopback and hands out what a test needs to talk to it. What they share is
 //! here: where built tools are kept ([`cache_dir`]), processes and directories that end with the test run however it ends
@@ -6,6 +6,7 @@
 
 mod cache;
 pub mod envoy;
+pub mod faults;
 pub mod kube;
 mod missing;
 mod port;

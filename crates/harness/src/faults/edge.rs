@@ -1,0 +1,212 @@
+//! The way between a client and its server.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
+use kube::client::Body;
+use parking_lot::Mutex;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use serde_json::json;
+use tokio::sync::watch;
+use tower::{BoxError, Service, ServiceExt};
+
+use super::body;
+
+pub(super) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// How often things go wrong, from 0 to 1, and how late a watch may be.
+#[derive(Clone, Debug, Default)]
+pub struct Chaos {
+    /// A write is refused with 500 and not made.
+    pub refused: f64,
+    /// A write is made, and its answer lost.
+    pub unanswered: f64,
+    /// A write is refused with 409, as if somebody else had written first.
+    pub conflict: f64,
+    /// A watch breaks off after an event.
+    pub broken_watch: f64,
+    /// A watch that begins anew has lost its place: 410.
+    pub expired_watch: f64,
+    /// A watch's events come this late at most.
+    pub lag: Duration,
+}
+
+/// The way between a client and its server. Clones are the same way.
+#[derive(Clone, Debug)]
+pub struct Edge(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    random: Mutex<StdRng>,
+    chaos: Mutex<Chaos>,
+    writes: AtomicUsize,
+    crash_after: Mutex<Option<usize>>,
+    crashed: watch::Sender<bool>,
+}
+
+impl Edge {
+    /// A way on which all goes well, until told otherwise. The same seed does the same damage to the same requests.
+    pub fn new(seed: u64) -> Self {
+        Edge(Arc::new(Inner {
+            random: Mutex::new(StdRng::seed_from_u64(seed)),
+            chaos: Mutex::default(),
+            writes: AtomicUsize::new(0),
+            crash_after: Mutex::new(None),
+            crashed: watch::channel(false).0,
+        }))
+    }
+
+    /// A client whose requests go this way.
+    pub fn client<S, B>(&self, server: S) -> kube::Client
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+        S::Future: Send,
+        S::Error: Into<BoxError>,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        kube::Client::new(Way { edge: self.clone(), server }, "default")
+    }
+
+    /// From now on things go wrong this often.
+    pub fn set_chaos(&self, chaos: Chaos) {
+        *self.0.chaos.lock() = chaos;
+    }
+
+    /// Once this many writes were made, counted from the beginning, the process is dead: the last one gets no answer, and
+    /// nothing else ever does.
+    pub fn crash_after(&self, writes: usize) {
+        *self.0.crash_after.lock() = Some(writes);
+    }
+
+    /// Waits for the crash.
+    pub async fn crashed(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.0.crashed.subscribe().wait_for(|crashed| *crashed).await;
+    }
+
+    /// Whether the process is dead.
+    pub fn is_crashed(&self) -> bool {
+        *self.0.crashed.borrow()
+    }
+
+    /// A new process may use the way.
+    pub fn revive(&self) {
+        *self.0.crash_after.lock() = None;
+        self.0.crashed.send_replace(false);
+    }
+
+    /// How many writes were made, events aside.
+    pub fn writes(&self) -> usize {
+        self.0.writes.load(Ordering::SeqCst)
+    }
+
+    fn happens(&self, how_often: impl Fn(&Chaos) -> f64) -> bool {
+        let chance = how_often(&self.0.chaos.lock());
+        chance > 0.0 && self.0.random.lock().random_bool(chance.min(1.0))
+    }
+
+    /// What to do to a watch's next event.
+    pub(super) fn next_event(&self) -> (Duration, bool) {
+        let lag = self.0.chaos.lock().lag;
+        let late = if lag.is_zero() { lag } else { lag.mul_f64(self.0.random.lock().random()) };
+        (late, self.happens(|chaos| chaos.broken_watch))
+    }
+
+    async fn pass<S, B>(&self, server: S, request: Request<Body>) -> Result<Response<AnyBody>, BoxError>
+    where
+        S: Service<Request<Body>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        if self.is_crashed() {
+            return std::future::pending().await;
+        }
+        let query = request.uri().query().unwrap_or_default();
+        let is_watch = query.contains("watch=true");
+        if is_watch && query.contains("resourceVersion=") && self.happens(|chaos| chaos.expired_watch) {
+            return Ok(failure(StatusCode::GONE, "Expired", "too old resource version"));
+        }
+        let is_write = is_write(&request);
+        if is_write && self.happens(|chaos| chaos.refused) {
+            return Ok(failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "injected: refused"));
+        }
+        if is_write && request.method() != Method::DELETE && self.happens(|chaos| chaos.conflict) {
+            return Ok(failure(StatusCode::CONFLICT, "Conflict", "injected: the object has been modified"));
+        }
+        let answer = server.oneshot(request).await.map_err(Into::into)?;
+        if is_write && answer.status().is_success() {
+            let made = self.0.writes.fetch_add(1, Ordering::SeqCst) + 1;
+            if self.0.crash_after.lock().is_some_and(|limit| made >= limit) {
+                self.0.crashed.send_replace(true);
+                return std::future::pending().await;
+            }
+            if self.happens(|chaos| chaos.unanswered) {
+                return Err("injected: the answer was lost".into());
+            }
+        }
+        let (parts, answer) = answer.into_parts();
+        let answer = answer.map_err(Into::into).boxed_unsync();
+        Ok(Response::from_parts(parts, if is_watch { body::watched(answer, self.clone()) } else { answer }))
+    }
+}
+
+/// Reviews ask, and events tell: neither is a step of the work.
+fn is_write(request: &Request<Body>) -> bool {
+    let path = request.uri().path();
+    !matches!(*request.method(), Method::GET | Method::HEAD)
+        && !path.contains("/events")
+        && !path.contains("accessreviews")
+        && !path.contains("tokenreviews")
+}
+
+fn failure(code: StatusCode, reason: &str, message: &str) -> Response<AnyBody> {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "code": code.as_u16(),
+    });
+    let body = Full::from(status.to_string()).map_err(|never| match never {}).boxed_unsync();
+    let mut response = Response::new(body);
+    *response.status_mut() = code;
+    response
+}
+
+/// A server at the end of an edge.
+#[derive(Clone)]
+struct Way<S> {
+    edge: Edge,
+    server: S,
+}
+
+impl<S, B> Service<Request<Body>> for Way<S>
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Into<BoxError>,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<AnyBody>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (edge, server) = (self.edge.clone(), self.server.clone());
+        Box::pin(async move { edge.pass(server, request).await })
+    }
+}
