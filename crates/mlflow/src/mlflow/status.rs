@@ -127,3 +127,170 @@ fn accepted(route: &HTTPRoute) -> Option<(bool, String, String)> {
     }
     about("Accepted").next().map(|c| (true, c.reason.clone(), "The gateway serves the HTTPRoute".into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mlflow::desired::RenderError;
+    use quintet_kit::{ObjectKey, apply::ApplyError};
+    use serde_json::{Value, json};
+    use std::sync::Arc;
+
+    fn api_error(message: &str) -> Box<kube::Error> {
+        let status = json!({ "status": "Failure", "message": message, "reason": "Invalid", "code": 422 });
+        Box::new(kube::Error::Api(Box::new(serde_json::from_value(status).unwrap())))
+    }
+
+    fn apply_error(kind: &str, name: &str) -> Error {
+        let key = ObjectKey::namespaced("opendatahub", name);
+        Error::of_child(ApplyError::Api { kind: kind.into(), key, source: api_error("no") })
+    }
+
+    fn mlflow(status: Value) -> MLflow {
+        let object =
+            json!({ "metadata": { "name": "mlflow", "generation": 7 }, "spec": {}, "status": status });
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn deployment(replicas: i32, status: Value) -> Observed {
+        let object = json!({
+            "metadata": { "generation": 2 },
+            "spec": { "replicas": replicas, "selector": {}, "template": {} },
+            "status": status,
+        });
+        Observed {
+            deployment: Some(Arc::new(serde_json::from_value(object).unwrap())),
+            ..Observed::default()
+        }
+    }
+
+    /// `Type=Status Reason: message` for each condition.
+    fn shown(before: Value, outcome: Result<&Observed, &Error>) -> Vec<String> {
+        let config = Config::new("opendatahub", |_| None).unwrap();
+        let status = status(&mlflow(before), &config, Apis::default(), outcome, &Clock::system()).unwrap();
+        assert_eq!(status.address.unwrap().url.unwrap(), "https://mlflow.opendatahub.svc:8443");
+        let line = |c: Condition| format!("{}={} {}: {}", c.type_, c.status, c.reason, c.message);
+        status.conditions.into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn every_failure_has_its_reason_and_message() {
+        let bundle = Error::CaBundleMissing { name: "x".into(), namespace: "opendatahub".into() };
+        let unreadable = Error::CaBundleUnreadable { name: "x".into(), source: api_error("no") };
+        let cases: [(Error, &[&str]); 7] = [
+            (
+                bundle,
+                &[
+                    r#"Available=False CABundleConfigMapError: CA bundle ConfigMap "x" not found in namespace "opendatahub""#,
+                ],
+            ),
+            (
+                unreadable,
+                &[
+                    r#"Available=False CABundleConfigMapError: Failed to get CA bundle ConfigMap "x": ApiError: no"#,
+                ],
+            ),
+            (
+                Error::PlatformCaBundle(api_error("no")),
+                &[
+                    r#"Available=False PlatformCABundleError: Failed to check for platform CA bundle ConfigMap "odh-trusted-ca-bundle": ApiError: no"#,
+                ],
+            ),
+            (
+                Error::Render(RenderError::NoBackend),
+                &[
+                    "Available=False RenderFailed: Failed to render Helm chart: failed to render templates: mlflow.backendStoreUri or mlflow.backendStoreUriFrom must be set",
+                    "Progressing=False RenderFailed: Failed to render Helm chart: failed to render templates: mlflow.backendStoreUri or mlflow.backendStoreUriFrom must be set",
+                ],
+            ),
+            (
+                apply_error("Deployment", "mlflow"),
+                &[
+                    "Available=False ApplyFailed: Failed to apply Deployment/mlflow: no",
+                    "Progressing=False ApplyFailed: Failed to apply resources: no",
+                ],
+            ),
+            (
+                apply_error("ConsoleLink", "mlflow"),
+                &["Available=False ConsoleLinkFailed: Failed to reconcile ConsoleLink: no"],
+            ),
+            (
+                apply_error("HTTPRoute", "mlflow"),
+                &["Available=False HttpRouteFailed: Failed to reconcile HttpRoute: no"],
+            ),
+        ];
+        for (error, expected) in cases {
+            let shown = shown(Value::Null, Err(&error));
+            let matches = shown.len() == expected.len()
+                && shown.iter().zip(expected).all(|(shown, wanted)| shown.starts_with(wanted));
+            assert!(matches, "{shown:#?}\n{expected:#?}");
+        }
+    }
+
+    #[test]
+    fn readiness_is_told_in_the_originals_words() {
+        let up = deployment(1, json!({ "readyReplicas": 1 }));
+        assert_eq!(
+            shown(Value::Null, Ok(&up)),
+            [
+                "Available=True DeploymentReady: MLflow deployment is ready and available",
+                "Progressing=False ReconcileComplete: MLflow reconciliation completed successfully",
+            ]
+        );
+        let down = deployment(2, json!({ "readyReplicas": 1 }));
+        assert_eq!(
+            shown(Value::Null, Ok(&down)),
+            ["Available=False DeploymentNotReady: MLflow deployment not ready: 1/2 replicas ready"]
+        );
+        let zero = deployment(0, json!({}));
+        assert_eq!(
+            shown(Value::Null, Ok(&zero)),
+            ["Available=False DeploymentNotReady: MLflow deployment scaled to zero replicas"]
+        );
+    }
+
+    #[test]
+    fn old_pods_do_not_make_a_new_version_ready() {
+        let ready = |status| Readiness::of(deployment(1, status).deployment.as_deref().unwrap()).is_ready();
+        assert!(
+            !ready(json!({ "observedGeneration": 1, "readyReplicas": 1, "updatedReplicas": 1 })),
+            "not looked at yet"
+        );
+        assert!(
+            !ready(json!({ "observedGeneration": 2, "readyReplicas": 1 })),
+            "the ready pod is an old one"
+        );
+        assert!(ready(json!({ "observedGeneration": 2, "readyReplicas": 1, "updatedReplicas": 1 })));
+    }
+
+    #[test]
+    fn nothing_is_said_before_the_deployment_is_seen() {
+        let config = Config::new("opendatahub", |_| None).unwrap();
+        let unseen = Observed::default();
+        assert_eq!(
+            status(&mlflow(Value::Null), &config, Apis::default(), Ok(&unseen), &Clock::system()),
+            None
+        );
+    }
+
+    #[test]
+    fn conditions_observe_the_generation() {
+        let config = Config::new("opendatahub", |_| None).unwrap();
+        let up = deployment(1, json!({ "readyReplicas": 1 }));
+        let status =
+            status(&mlflow(Value::Null), &config, Apis::default(), Ok(&up), &Clock::system()).unwrap();
+        assert!(status.conditions.iter().all(|c| c.observed_generation == Some(7)));
+    }
+
+    #[test]
+    fn only_a_failed_route_takes_the_url_away() {
+        let config = Config::new("opendatahub", |_| None).unwrap();
+        let url = |error: &Error| {
+            let before = mlflow(json!({ "url": "https://gw.test/mlflow" }));
+            status(&before, &config, Apis::default(), Err(error), &Clock::system()).unwrap().url
+        };
+        assert_eq!(url(&apply_error("Deployment", "mlflow")).as_deref(), Some("https://gw.test/mlflow"));
+        assert_eq!(url(&apply_error("ConsoleLink", "mlflow")).as_deref(), Some("https://gw.test/mlflow"));
+        assert_eq!(url(&apply_error("HTTPRoute", "mlflow")), None);
+    }
+}

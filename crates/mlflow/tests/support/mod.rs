@@ -1,6 +1,8 @@
 //! What the tests share: resources from short JSON, settings, and objects by kind and name.
 #![allow(dead_code, unreachable_pub)] // each test target uses its own part
 
+pub mod stage;
+
 use std::collections::BTreeMap;
 
 use quintet_api::mlflow::MLflow;
