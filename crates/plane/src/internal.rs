@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::Metadata;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use crate::Plane;
@@ -9,7 +11,7 @@ use crate::hooks::User;
 use crate::resource::{GroupVersionKind, Resource};
 use crate::server::Warnings;
 use crate::status::{Error, Result};
-use crate::store::Object;
+use crate::store::{Draft, Expect, Object, key};
 use crate::write::{DeleteOptions, Edit, Outcome, Write};
 
 /// A controller's hands.
@@ -19,7 +21,6 @@ pub(crate) struct Internal<'a> {
     manager: &'static str,
 }
 
-#[allow(dead_code, reason = "creation and deletion are for the workload controllers, which come next")]
 impl<'a> Internal<'a> {
     /// Writes as this field manager, with all rights.
     pub(crate) fn new(plane: &'a Plane, manager: &'static str) -> Self {
@@ -40,6 +41,28 @@ impl<'a> Internal<'a> {
         let write = self.write(&resource, &namespace, subresource, &warnings);
         let edit = |_: &Value| Ok(Edit { object: object.clone(), duplicates: vec![] });
         stored(write.update(&name, true, edit).await?)
+    }
+
+    /// Changes an object as only the server itself may: past validation, admission and the book of fields.
+    pub(crate) fn amend<K: Metadata<Ty = ObjectMeta>>(
+        &self,
+        seen: &K,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<()> {
+        let meta = seen.metadata();
+        let (namespace, name) =
+            (meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default());
+        let resource = self.resource(&GroupVersionKind::new(K::GROUP, K::VERSION, K::KIND))?;
+        let live = self.plane.store().get(&resource.table, &key(namespace, name));
+        let live =
+            live.filter(|live| meta.resource_version.as_deref() == Some(live.revision.to_string().as_str()));
+        let live = live.ok_or_else(|| Error::modified(&resource.names, name))?;
+        let mut object = live.to_value();
+        change(&mut object);
+        let fields = resource.fields.iter().map(|field| (field.name.clone(), field.read(&object))).collect();
+        let draft = Draft::new(&object, resource.stored_version.clone(), fields);
+        let stored = self.plane.store().put(&resource.table, &draft, Expect::Revision(live.revision));
+        stored.map(drop).map_err(|_| Error::modified(&resource.names, name))
     }
 
     /// Deletes an object.

@@ -46,6 +46,7 @@ mod table;
 pub mod validate;
 mod verbs;
 pub mod webhook;
+pub mod workloads;
 mod write;
 
 pub use plane::{Builder, Plane};

@@ -14,6 +14,7 @@ use crate::security::{self, Guard, Security};
 use crate::server::PlaneService;
 use crate::store::Store;
 use crate::webhook::Backends;
+use crate::workloads::{self, Workloads};
 
 /// A Kubernetes API in one process. Cheap to clone; it ends when the last clone is dropped.
 #[derive(Clone)]
@@ -49,6 +50,7 @@ impl Plane {
             clock: clock::system(),
             hooks: None,
             security: Security::default(),
+            workloads: None,
         }
     }
 
@@ -145,6 +147,7 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     hooks: Option<Hooks>,
     security: Security,
+    workloads: Option<Workloads>,
 }
 
 impl Builder {
@@ -169,6 +172,12 @@ impl Builder {
     /// Who is let in and whether rights are enforced; by default everybody may do everything.
     pub fn security(mut self, security: Security) -> Self {
         self.security = security;
+        self
+    }
+
+    /// Runs the controllers of built-in workloads and simulates Pods; without this, a Deployment is just an object.
+    pub fn workloads(mut self, workloads: Workloads) -> Self {
+        self.workloads = Some(workloads);
         self
     }
 
@@ -199,7 +208,10 @@ impl Builder {
             }),
         };
         crate::life::start(&plane, stop.clone());
-        security::start(&plane, stop);
+        security::start(&plane, stop.clone());
+        if let Some(workloads) = self.workloads {
+            workloads::start(&plane, workloads, stop);
+        }
         plane
     }
 }

@@ -1,0 +1,75 @@
+//! Controllers of built-in workloads, and the Pods they make: what a cluster's controller-manager, scheduler and kubelet
+//! would do, as far as operators lean on it.
+//!
+//! Each controller is a pure function from objects to a plan; [`driver`] reads, asks and writes. Containers do not run:
+//! what is simulated says so in an annotation, and a [`Script`] tells it to behave otherwise.
+
+mod deployment;
+mod driver;
+mod kubelet;
+mod logs;
+mod node;
+mod plan;
+mod pod;
+mod pods;
+mod queue;
+mod replica_set;
+mod view;
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use tokio_util::sync::CancellationToken;
+
+use crate::Plane;
+use logs::Logs;
+pub use pod::{Exit, SCRIPT_ANNOTATION, Script, Step};
+
+/// The annotation of everything that only seems to run.
+pub const SIMULATED: &str = "local.quintet.dev/simulated";
+
+/// Says how a Pod should behave; none leaves it to its annotation.
+type Director = dyn Fn(&Pod) -> Option<Script> + Send + Sync;
+
+/// Settings of the simulated workloads. Cheap to clone.
+#[derive(Clone, Default)]
+#[must_use]
+pub struct Workloads {
+    director: Option<Arc<Director>>,
+    logs: Arc<Logs>,
+}
+
+impl Workloads {
+    /// Pods that start at once and stay, unless their annotation says otherwise.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets a test decide how each Pod behaves; where it decides nothing the Pod's annotation does.
+    pub fn directed(mut self, director: impl Fn(&Pod) -> Option<Script> + Send + Sync + 'static) -> Self {
+        self.director = Some(Arc::new(director));
+        self
+    }
+
+    fn script(&self, pod: &Pod) -> Result<Script, String> {
+        if let Some(script) = self.director.as_ref().and_then(|director| director(pod)) {
+            return Ok(script);
+        }
+        Ok(Script::of_annotation(pod)?.unwrap_or_default())
+    }
+
+    fn logs(&self) -> &Logs {
+        &self.logs
+    }
+}
+
+impl std::fmt::Debug for Workloads {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workloads").field("directed", &self.director.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// Starts the controllers of a plane.
+pub(crate) fn start(plane: &Plane, workloads: Workloads, stop: CancellationToken) {
+    driver::start(plane, workloads, stop);
+}
