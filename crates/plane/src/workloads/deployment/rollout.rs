@@ -102,7 +102,8 @@ pub(super) fn scale(
     }
     let saturated = sets.new.filter(|set| asked(set) == replicas(spec) && available(set) == replicas(spec));
     if saturated.is_some() {
-        return sets.old.iter().fold(false, |changed, set| resize(plan, deployment, spec, set, 0) || changed);
+        let resized = sets.old.iter().filter(|set| resize(plan, deployment, spec, set, 0));
+        return resized.count() > 0;
     }
     if is_recreate(spec) {
         return false;
@@ -127,7 +128,7 @@ pub(super) fn scale(
     if let Some((_, size)) = sizes.first_mut() {
         *size = (*size + left).max(0);
     }
-    sizes.into_iter().fold(false, |changed, (set, size)| resize(plan, deployment, spec, set, size) || changed)
+    sizes.into_iter().filter(|(set, size)| resize(plan, deployment, spec, set, *size)).count() > 0
 }
 
 /// Gives a ReplicaSet a size and tells it the Deployment's. True if that was news.
