@@ -14,6 +14,7 @@ pub mod cel;
 pub mod crd;
 mod default;
 mod error;
+mod memo;
 mod model;
 mod prune;
 mod validate;

@@ -192,21 +192,34 @@ pub struct Schema {
     pub strategy: Strategy,
     /// The CEL rules on this value.
     pub rules: Rules,
+    /// Whether this or anything below it has rules.
+    pub rules_below: bool,
     /// The name of the definition this is, for the shared ones of the built-in kinds: `core.v1.PodSpec`.
     pub definition: Option<Arc<str>>,
 }
 
 impl Schema {
-    /// Reads a schema. What cannot be read is left out: [`super::crd::check`] is what refuses a bad CRD.
+    /// Reads a schema without its CEL rules.
+    ///
+    /// What cannot be read is left out: [`super::crd::check`] is what refuses a bad CRD.
     pub fn parse(raw: &Value) -> Schema {
-        Self::parse_with(raw, &|_| None)
+        Self::read(raw, &|_| None, false)
+    }
+
+    /// Reads a schema with its CEL rules, compiled.
+    pub fn compile(raw: &Value) -> Schema {
+        Self::read(raw, &|_| None, true)
     }
 
     /// As [`Schema::parse`], with `$ref` looked up in `definitions`.
     pub fn parse_with(raw: &Value, definitions: &dyn Fn(&str) -> Option<Node>) -> Schema {
+        Self::read(raw, definitions, false)
+    }
+
+    fn read(raw: &Value, definitions: &dyn Fn(&str) -> Option<Node>, with_rules: bool) -> Schema {
         let node = |value: &Value| match value.get("$ref").and_then(Value::as_str).and_then(definitions) {
             Some(shared) => shared,
-            None => Node::from(Self::parse_with(value, definitions)),
+            None => Node::from(Self::read(value, definitions, with_rules)),
         };
         let nodes = |key: &str| -> Vec<Node> {
             raw.get(key)
@@ -227,7 +240,9 @@ impl Schema {
             .and_then(Value::as_object)
             .map(|all| all.iter().map(|(name, value)| (name.clone(), node(value))).collect())
             .unwrap_or_default();
-        Schema {
+        let rules =
+            if with_rules { Rules::parse(raw.get("x-kubernetes-validations")) } else { Rules::default() };
+        let mut schema = Schema {
             kind: text("type").and_then(Type::parse),
             format: text("format").filter(|f| !f.is_empty()).map(str::to_owned),
             nullable: flag("nullable"),
@@ -275,9 +290,16 @@ impl Schema {
                 retain_keys: has("retainKeys"),
                 replace: has("replace"),
             },
-            rules: Rules::default(),
+            rules_below: !rules.is_empty(),
+            rules,
             definition: text("x-definition").map(Arc::from),
+        };
+        if with_rules {
+            schema.rules_below |= schema.properties.values().any(|node| node.rules_below)
+                || schema.element().is_some_and(|node| node.rules_below)
+                || matches!(&schema.additional, Additional::Of(node) if node.rules_below);
         }
+        schema
     }
 
     /// The schema of the field `name`: its own, or that of all other fields.

@@ -1,34 +1,32 @@
-//! CEL rules (`x-kubernetes-validations`).
+//! CEL rules (`x-kubernetes-validations`): compiled with the CRD, judged with every write.
+//!
+//! | file | does |
+//! |---|---|
+//! | `rule` | one rule, read from a schema |
+//! | `parse`, `types`, `signatures`, `analyse`, `cost` | syntax, types and worst-case cost: what a CRD may have |
+//! | `crd` | the judgement on a CRD's rules |
+//! | `value`, `eval`, `functions` | evaluation, metered |
+//! | `judge` | the judgement on an object |
+//!
+//! The grammar and its macros come from the `cel` crate. Types, cost and evaluation are ours: the crate has no type
+//! checker and no cost model, and both decide what the real server answers.
 
-use serde_json::Value;
+mod analyse;
+mod cost;
+mod crd;
+mod escape;
+mod eval;
+mod functions;
+mod judge;
+mod parse;
+mod rule;
+mod signatures;
+mod types;
+mod value;
 
-use super::model::Schema;
-use crate::status::FieldError;
+pub use crd::check;
+pub use judge::validate;
+pub use rule::Rules;
 
-/// The rules on one schema node.
-#[derive(Debug, Clone, Default)]
-pub struct Rules {}
-
-/// Whether any node of `schema` has rules.
-pub fn has_rules(_schema: &Schema) -> bool {
-    false
-}
-
-/// Evaluates the rules of `schema` on `new`.
-pub fn validate(
-    _schema: &Schema,
-    _new: &Value,
-    _old: Option<&Value>,
-    _path: &str,
-    _errors: &mut Vec<FieldError>,
-    _warnings: &mut Vec<String>,
-) {
-}
-
-/// Compiles the rules of a raw schema into the parsed one.
-pub fn attach(schema: Schema, _raw: &Value) -> Schema {
-    schema
-}
-
-/// Judges the rules of a CRD's schema.
-pub fn check(_raw: &Value, _path: &str, _errors: &mut Vec<FieldError>) {}
+#[cfg(test)]
+mod tests;

@@ -76,7 +76,7 @@ pub fn check(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
 /// The schema of a version, with its CEL rules compiled.
 pub fn compile(version: &Value) -> Schema {
     let raw = version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null);
-    cel::attach(Schema::parse(raw), raw)
+    Schema::compile(raw)
 }
 
 fn check_schema(version: &Value, old: Option<&Value>, path: &str, errors: &mut Vec<FieldError>) {

@@ -7,6 +7,8 @@ mod keywords;
 mod lists;
 mod pattern;
 
+pub(super) use keywords::Previous;
+
 pub use formats::{check as check_format, go_duration};
 pub use pattern::{compile_pattern, is_match as pattern_matches};
 
@@ -43,7 +45,7 @@ pub fn validate_at(schema: &Schema, path: &str, new: &Value, old: Option<&Value>
     lists::repeated(schema, new, old, path, &mut repeated);
     errors.append(&mut repeated);
     let mut warnings = Vec::new();
-    if cel::has_rules(schema) {
+    if schema.rules_below {
         let blocked = errors.iter().any(|e| {
             matches!(
                 e.kind,

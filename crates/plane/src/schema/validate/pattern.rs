@@ -5,15 +5,30 @@
 
 use regex::{Regex, RegexBuilder};
 
+use crate::schema::memo::Memo;
+
 /// RE2 refuses to repeat more often than this.
 const MAX_REPEAT: u32 = 1000;
-/// A compiled expression larger than this is refused; what real CRDs use stays far below.
-const MAX_COMPILED: usize = 8 << 20;
+/// The size of a compiled expression. Repeated Unicode classes (`[\p{L}]{0,62}`) go beyond it and are then read as
+/// "any letter of ASCII, anything beyond ASCII"; what is still larger is refused.
+const MAX_COMPILED: usize = 2 << 20;
 
 /// Compiles a pattern; the error is worded as Go words it.
+///
+/// The same few patterns stand in a CRD's schema hundreds of times, so compiled ones are kept.
 pub fn compile_pattern(source: &str) -> Result<Regex, String> {
+    static KNOWN: Memo<Result<Regex, String>> = Memo::new(1024);
+    KNOWN.get(source, compile)
+}
+
+fn compile(source: &str) -> Result<Regex, String> {
     check_repeats(source)?;
-    RegexBuilder::new(&translate(source)).size_limit(MAX_COMPILED).build().map_err(|e| go_error(source, &e))
+    let build = |coarse| RegexBuilder::new(&translate(source, coarse)).size_limit(MAX_COMPILED).build();
+    match build(false) {
+        Err(regex::Error::CompiledTooBig(_)) => build(true),
+        other => other,
+    }
+    .map_err(|error| go_error(source, &error))
 }
 
 /// Whether `text` contains a match.
@@ -39,7 +54,7 @@ fn check_repeats(source: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn translate(source: &str) -> String {
+fn translate(source: &str, coarse: bool) -> String {
     let mut out = String::with_capacity(source.len() + 8);
     let mut chars = source.chars().peekable();
     let mut in_class = false;
@@ -56,6 +71,13 @@ fn translate(source: &str) -> String {
                 Some('S') if !in_class => out.push_str("[^\\t\\n\\f\\r ]"),
                 Some('b') if !in_class => out.push_str("(?-u:\\b)"),
                 Some('/') => out.push('/'),
+                Some('p') if coarse => {
+                    if chars.next() == Some('{') {
+                        chars.by_ref().find(|c| *c == '}');
+                    }
+                    let any = "A-Za-z\\x{80}-\\x{10FFFF}";
+                    out.push_str(&if in_class { any.to_owned() } else { format!("[{any}]") });
+                }
                 Some(other) => out.extend(['\\', other]),
                 None => out.push('\\'),
             },
@@ -131,6 +153,7 @@ mod tests {
             (r"^[[:alpha:]-]+$", "a-b", true),
             (r"b+", "abc", true),
             (r"^\S+/\S*$", "a/b", true),
+            (r"^([a-z\p{S}\p{L}]([a-z-\p{S}\p{L}]{0,61}[a-z\p{L}]){0,2}\.)+$", "exämple.", true),
         ] {
             assert_eq!(is_match(pattern, text), Ok(wanted), "{pattern} on {text}");
         }
