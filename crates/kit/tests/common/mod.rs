@@ -229,7 +229,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    pub fn new(
+    pub fn made(
         name: &'static str,
         make: impl Fn(&Context) -> Result<Started, Fatal> + Send + Sync + 'static,
     ) -> Arc<dyn System> {
@@ -243,7 +243,7 @@ impl Probe {
         seen: &Seen<Q>,
     ) -> Arc<dyn System> {
         let seen = seen.clone();
-        Probe::new(
+        Probe::made(
             name,
             move |_| Ok(Started::new().controller(Controller::new(wiring(), Noting::new(&seen)))),
         )
