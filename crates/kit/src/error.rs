@@ -40,7 +40,14 @@ pub fn retry_of(error: &kube::Error) -> Retry {
 /// True if the API server does not know the object, or not even its kind.
 #[must_use]
 pub fn is_not_found(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.is_not_found())
+    matches!(error, kube::Error::Api(status) if says_not_found(status))
+}
+
+/// True if the answer means that there is no such thing. For a kind that it does not serve, an API server answers with
+/// plain text, so that only the code tells.
+#[must_use]
+pub fn says_not_found(status: &kube::core::Status) -> bool {
+    status.is_not_found() || status.code == 404
 }
 
 /// The text of an error and of all that caused it, on one line.

@@ -125,6 +125,10 @@ impl Needed {
             rules.entry((key, verbs)).or_default().push(resource);
         }
         let mut rights = Rights::default();
+        let mut rules: Vec<_> = rules.into_iter().collect();
+        rules.sort_by(|((a, _), mine), ((b, _), theirs)| {
+            (&a.group, mine, &a.names).cmp(&(&b.group, theirs, &b.names))
+        });
         for ((key, verbs), resources) in rules {
             let rule = PolicyRule {
                 api_groups: Some(vec![key.group]),

@@ -194,7 +194,6 @@ async fn what_another_controls_stays_anothers() {
     assert!(error.to_string().contains("is controlled by Garden other"), "{error}");
 }
 
-/// A Deployment whose selector cannot be changed.
 fn deployment(garden: &Garden, app: &str) -> Deployment {
     let mut object: Deployment = serde_json::from_value(json!({
         "spec": { "selector": {"matchLabels": {"app": app}}, "template": {
@@ -392,4 +391,32 @@ async fn writes_sent_and_skipped_are_counted() {
         );
         assert!(text.contains(&line), "{line} is not in\n{text}");
     }
+}
+#[tokio::test(start_paused = true)]
+async fn a_field_that_is_no_longer_wanted_goes_away() {
+    let field = Field::new().await;
+    field.outcome(field.child(&[("a", "1"), ("b", "2")])).await;
+    assert_eq!(field.outcome(field.child(&[("a", "1")])).await, Outcome::Changed);
+    assert_eq!(field.data().await, json!({"a": "1"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_of_an_earlier_writer_become_ours_and_go_when_we_drop_them() {
+    let field = Field::new().await;
+    let mut old = map_of(&field.garden, "child", &[("a", "1"), ("dropped", "x")]);
+    let last_applied = "kubectl.kubernetes.io/last-applied-configuration";
+    old.metadata.annotations = Some([(last_applied.to_owned(), "{}".to_owned())].into());
+    let as_manager = PostParams { field_manager: Some("manager".into()), ..PostParams::default() };
+    field.world.maps().create(&as_manager, &old).await.unwrap();
+    field.edit(json!({"data": {"by-hand": "y"}})).await;
+
+    assert_eq!(field.outcome(field.child(&[("a", "1")])).await, Outcome::Changed);
+    assert_eq!(field.data().await, json!({"a": "1", "by-hand": "y"}));
+    let live = field.live().await;
+    assert!(!live.annotations().contains_key(last_applied));
+    let managers: Vec<_> = live.managed_fields().iter().filter_map(|f| f.manager.as_deref()).collect();
+    assert!(!managers.contains(&"manager") && managers.contains(&"us"), "{managers:?}");
+    let mark = field.world.mark();
+    assert_eq!(field.outcome(field.child(&[("a", "1")])).await, Outcome::Unchanged);
+    assert_eq!(field.world.asked(mark), Vec::<String>::new());
 }

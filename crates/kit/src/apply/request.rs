@@ -2,6 +2,7 @@
 //! survive.
 
 use super::error::ApplyError;
+use crate::error::says_not_found;
 use crate::fence::Fence;
 use crate::key::ObjectKey;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
@@ -69,7 +70,7 @@ impl Target<'_> {
         }
         match self.write(self.api().delete(&self.key.name, &params)).await {
             Ok(_) => Ok(true),
-            Err(error) if status(&error).is_some_and(Status::is_not_found) => Ok(false),
+            Err(error) if status(&error).is_some_and(says_not_found) => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -3,6 +3,7 @@
 use super::carrier::Carrier;
 use super::presence::News;
 use super::{Hub, Keep, State};
+use crate::error::says_not_found;
 use crate::key::ObjectKey;
 use crate::kind::Kind;
 use crate::queue::Backoff;
@@ -161,11 +162,12 @@ impl<K: Kind> Hub<K> {
     }
 }
 
-/// By the code alone: a server that does not know the group at all answers in plain text, which carries no reason.
 fn is_not_served(error: &Error) -> bool {
     match error {
-        Error::InitialListFailed(Api(status)) | Error::WatchStartFailed(Api(status)) => status.code == 404,
-        Error::WatchError(status) => status.code == 404,
+        Error::InitialListFailed(Api(status)) | Error::WatchStartFailed(Api(status)) => {
+            says_not_found(status)
+        }
+        Error::WatchError(status) => says_not_found(status),
         _ => false,
     }
 }

@@ -171,7 +171,15 @@ impl Metrics {
     /// The handle of a controller.
     #[must_use]
     pub fn controller(&self, name: &str) -> ControllerMetrics {
-        ControllerMetrics { families: self.clone(), label: ControllerLabel { controller: name.into() } }
+        let label = ControllerLabel { controller: name.into() };
+        // A family shows once it has a value: zeros tell "nothing failed" from "nothing is measured".
+        for result in ["success", "error", "requeue", "requeue_after"] {
+            drop(self.0.reconciles.get_or_create(&ResultLabels { controller: name.into(), result }));
+        }
+        drop(self.0.errors.get_or_create(&label));
+        drop(self.0.terminal.get_or_create(&label));
+        drop(self.0.panics.get_or_create(&label));
+        ControllerMetrics { families: self.clone(), label }
     }
 
     /// The handle of a queue.

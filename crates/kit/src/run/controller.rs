@@ -147,6 +147,8 @@ pub(super) struct Surroundings {
     /// Limits the reconciles of all controllers together; waiters are served in turn, so that none starves.
     pub(super) workers: Arc<Semaphore>,
     pub(super) stop: CancellationToken,
+    /// How long reconciles that were begun may take to finish after the stop.
+    pub(super) grace: Duration,
 }
 
 /// A controller whose watches feed its queue, and that works once `run` is polled.
@@ -247,7 +249,13 @@ impl<R: Reconcile> Loop<R> {
                 }
             }
         }
-        while running.join_next().await.is_some() {} // what was begun is finished
+        let finish = async { while running.join_next().await.is_some() {} };
+        if timeout(self.surroundings.grace, finish).await.is_err() {
+            tracing::warn!(
+                controller = self.wiring.controller(),
+                "reconciles cut off, as they did not finish in time"
+            );
+        }
     }
 
     /// What the controller cannot run without and is not there.

@@ -32,6 +32,8 @@ pub struct Settings {
     pub instance: String,
     /// At most so many reconciles at once, of all controllers together.
     pub workers: usize,
+    /// How long reconciles that were begun may take to finish when told to stop.
+    pub grace: Duration,
     /// How long to wait before a failed system is started again.
     pub restart: Backoff,
 }
@@ -42,6 +44,7 @@ impl Default for Settings {
             clock: Clock::system(),
             instance: "quintet".into(),
             workers: 32,
+            grace: Duration::from_secs(20),
             restart: Backoff { first: Duration::from_secs(5), ..Backoff::default() },
         }
     }
@@ -164,6 +167,7 @@ impl Supervisor {
             fence: self.context.fence.clone(),
             workers: self.workers.clone(),
             stop: stop.clone(),
+            grace: self.context.settings.grace,
         };
         let controllers =
             controllers.into_iter().map(|controller| controller.connect(surroundings.clone())).collect();

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::client::ClientBuilder;
 use kube::{Client, CustomResource, CustomResourceExt, Resource, ResourceExt};
 use parking_lot::Mutex;
 use plane::Plane;
@@ -243,10 +244,9 @@ impl Probe {
         seen: &Seen<Q>,
     ) -> Arc<dyn System> {
         let seen = seen.clone();
-        Probe::made(
-            name,
-            move |_| Ok(Started::new().controller(Controller::new(wiring(), Noting::new(&seen)))),
-        )
+        Probe::made(name, move |_| {
+            Ok(Started::new().controller(Controller::new(wiring(), Noting::new(&seen))))
+        })
     }
 }
 
@@ -281,7 +281,9 @@ impl World {
     }
 
     pub fn run_behind(&self, fence: Fence, systems: impl IntoIterator<Item = Arc<dyn System>>) -> Running {
-        let manager = Manager::new(self.client.clone(), Metrics::new(), settings());
+        let metrics = Metrics::new();
+        let client = ClientBuilder::new(self.plane.service(), "default").with_layer(&metrics.rest()).build();
+        let manager = Manager::new(client, metrics, settings());
         let manager =
             systems.into_iter().fold(manager, |manager, system| manager.with(system, fence.clone()));
         let stop = CancellationToken::new();
