@@ -1,30 +1,23 @@
 //! A small system from end to end; `docs/adding-a-system.md` walks through it. Gardens get a bed and a gate, name a Secret
 //! with their seeds, and are watered if the cluster knows Sprinklers; one catalog lists them all.
-#![allow(
-    clippy::print_stdout,
-    missing_docs,
-    unreachable_pub,
-    reason = "an example talks, and is read as a whole"
-)]
+#![allow(clippy::print_stdout, missing_docs, unreachable_pub)]
 
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition as Crd;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
-use kube::api::{Api, DynamicObject, PostParams};
-use kube::{CustomResource, CustomResourceExt, Resource, ResourceExt};
+use kube::{CustomResource, CustomResourceExt, Resource, ResourceExt, api::Api, api::DynamicObject};
 use quintet_kit::apply::{Applier, ApplyError, FieldManager};
-use quintet_kit::metrics::Metrics;
 use quintet_kit::run::{Controller, Fatal, Observed, RenderError, Settings, Started};
 use quintet_kit::status::{Conditions, StatusError, StatusWriter};
-use quintet_kit::wiring::SystemRows;
 use quintet_kit::{
-    Action, Child, Context, Desired, Failure, Fence, Hubs, Kind, Manager, Mapping, Meta, ObjectKey,
-    Reconcile, Retry, Singleton, System, Watch, Wiring, Write, WritePolicy,
+    Action, Context, Desired, Failure, Hubs, Kind, ObjectKey, Reconcile, Retry, Singleton, System,
 };
+use quintet_kit::{Mapping, Meta, Watch, Wiring, Write, WritePolicy, wiring::SystemRows};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, sync::Arc, sync::Mutex};
+use serde_json::{from_value, json};
+use std::{collections::BTreeSet, sync::Arc, sync::Mutex, time::Duration};
 
 #[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[kube(group = "garden.example", version = "v1", kind = "Garden", namespaced, status = "GardenStatus")]
@@ -42,17 +35,17 @@ pub struct GardenStatus {
 pub struct SprinklerSpec {}
 
 const MANAGER: FieldManager = FieldManager::new("garden-operator");
-/// Something outside the cluster that must forget a garden when it is gone.
+/// Stands for something outside the cluster that must forget a garden when it is gone.
 pub type Register = Arc<Mutex<BTreeSet<String>>>;
 
 // 1. Wiring: what the controllers are for, own, watch and write.
 fn gardens() -> Wiring<ObjectKey> {
     let named = |secret: &Meta<Secret>, hubs: &Hubs| {
-        let gardens = hubs.by::<Garden>("seeds", &secret.name_any());
-        gardens.iter().filter(|g| g.namespace() == secret.namespace()).map(|g| ObjectKey::of(&**g)).collect()
+        let gardens = hubs.by::<Garden>("seeds", &ObjectKey::of(secret).to_string());
+        gardens.iter().map(|garden| ObjectKey::of(&**garden)).collect()
     };
     Wiring::new("garden")
-        .is_for(Watch::<Garden>::all().index("seeds", |garden| vec![garden.spec.seeds.clone()]))
+        .is_for(Watch::<Garden>::all().index("seeds", |garden| vec![seeds_of(garden).to_string()]))
         .owns::<Garden, _>(Watch::<ConfigMap>::all())
         .owns::<Garden, _>(Watch::<Service>::all())
         .watches(Watch::<Meta<Secret>>::all(), Mapping::new("the Gardens that name it", named))
@@ -66,6 +59,10 @@ fn catalog() -> Wiring<Singleton> {
         .starts_with(|_| vec![Singleton])
         .watches(Watch::<Garden>::all(), Mapping::always(Singleton))
         .writes(Write::of::<ConfigMap>(WritePolicy::Apply).namespace("default").names(["catalog"]))
+}
+
+fn seeds_of(garden: &Garden) -> ObjectKey {
+    ObjectKey { namespace: garden.namespace(), name: garden.spec.seeds.clone() }
 }
 
 // 2. Desired state: a pure function of plain inputs.
@@ -83,23 +80,16 @@ fn desired(inputs: &Inputs<'_>) -> Result<Desired, Error> {
         owner_references: inputs.garden.controller_owner_ref(&()).map(|owner| vec![owner]),
         ..ObjectMeta::default()
     };
-    let water = format!("{} sprinklers", inputs.sprinklers);
-    let bed = [("seeds".to_owned(), version), ("water".to_owned(), water)].into();
-    let bed = ConfigMap { metadata: meta("bed"), data: Some(bed), ..ConfigMap::default() };
-    let gate = serde_json::from_value(serde_json::json!({"spec": {"ports": [{"name": "gate", "port": 80}]}}));
-    let gate = Service { metadata: meta("gate"), ..gate.unwrap_or_default() };
+    let data = json!({"seeds": version, "water": format!("{} sprinklers", inputs.sprinklers)});
+    let bed = ConfigMap { metadata: meta("bed"), data: from_value(data).ok(), ..ConfigMap::default() };
+    let spec = from_value(json!({"ports": [{"name": "gate", "port": 80}]})).ok();
+    let gate = Service { metadata: meta("gate"), spec, ..Service::default() };
     Ok(Desired::new().with(bed).with(gate))
 }
 fn catalog_of(gardens: &[String]) -> Desired {
-    let labels = [("made-by".to_owned(), "garden-operator".to_owned())].into();
-    let metadata = ObjectMeta {
-        name: Some("catalog".into()),
-        namespace: Some("default".into()),
-        labels: Some(labels),
-        ..ObjectMeta::default()
-    };
-    let data = Some([("gardens".to_owned(), gardens.join(","))].into());
-    Desired::new().with(Child::new(ConfigMap { metadata, data, ..ConfigMap::default() }))
+    let metadata = json!({"name": "catalog", "namespace": "default", "labels": {"made-by": MANAGER.name}});
+    let catalog = json!({"metadata": metadata, "data": {"gardens": gardens.join(",")}});
+    from_value::<ConfigMap>(catalog).into_iter().collect() // no owner: it is known by its label
 }
 
 // 3. Errors: a closed set of reasons, and when to try again.
@@ -114,22 +104,22 @@ pub enum Error {
     #[error("reading: {0}")]
     Read(#[from] kube::Error),
 }
-impl Failure for Error {
-    fn reason(&self) -> &'static str {
+impl Error {
+    fn of_kit(&self) -> Option<&dyn Failure> {
         match self {
-            Error::NoSeeds(_) => "NoSeeds",
-            Error::Apply(error) => error.reason(),
-            Error::Status(error) => error.reason(),
-            Error::Read(_) => "ReadFailed",
+            Error::NoSeeds(_) => None,
+            Error::Apply(error) => Some(error),
+            Error::Status(error) => Some(error),
+            Error::Read(error) => Some(error),
         }
     }
+}
+impl Failure for Error {
+    fn reason(&self) -> &'static str {
+        self.of_kit().map_or("NoSeeds", Failure::reason)
+    }
     fn retry(&self) -> Retry {
-        match self {
-            Error::NoSeeds(_) => Retry::Never, // the watch on Secrets brings us back
-            Error::Apply(error) => error.retry(),
-            Error::Status(error) => error.retry(),
-            Error::Read(_) => Retry::Backoff,
-        }
+        self.of_kit().map_or(Retry::Never, Failure::retry) // of a missing Secret the watch tells
     }
 }
 
@@ -149,23 +139,22 @@ impl Reconcile for Gardener {
             return Ok(Action::Wait); // children go with their owner
         };
         let outcome = self.ensure(&garden).await;
-        let old = garden.status.clone().unwrap_or_default();
-        let mut conditions =
-            Conditions::of(&old.conditions, garden.metadata.generation, self.context.clock());
+        let (old, now) = (garden.status.clone().unwrap_or_default(), self.context.clock());
+        let mut conditions = Conditions::of(&old.conditions, garden.metadata.generation, now);
         match &outcome {
             Ok(()) => conditions.set("Ready", true, "Planted", "the garden is planted"),
             Err(error) => conditions.set("Ready", false, error.reason(), error.to_string()),
         };
         let new = GardenStatus { conditions: conditions.into_vec() };
-        self.status.write(&*garden, garden.status.as_ref(), &new).await?;
+        self.status.write(&*garden, Some(&old), &new).await?;
         outcome.map(|()| Action::Wait)
     }
 }
 impl Gardener {
     async fn ensure(&self, garden: &Garden) -> Result<(), Error> {
         let hubs = self.context.hubs();
-        let key = ObjectKey { namespace: garden.namespace(), name: garden.spec.seeds.clone() };
-        let seeds = hubs.fetch::<Meta<Secret>>(&key).await?.and_then(|secret| secret.resource_version());
+        let seeds =
+            hubs.fetch::<Meta<Secret>>(&seeds_of(garden)).await?.and_then(|secret| secret.resource_version());
         let inputs = Inputs { garden, seeds, sprinklers: hubs.all::<Sprinkler>().len() };
         self.applier.apply(&desired(&inputs)?).await.ok()?;
         self.register.lock().expect("no panic inside").insert(ObjectKey::of(garden).to_string());
@@ -190,51 +179,36 @@ impl System for GardenSystem {
     }
     fn rows(&self) -> SystemRows {
         let controllers = vec![gardens().rows().clone(), catalog().rows().clone()];
-        SystemRows {
-            system: "garden".into(),
-            controllers,
-            crds: vec![Garden::gvk()],
-            ..SystemRows::default()
-        }
+        let (system, crds) = (self.name().into(), vec![Garden::gvk()]);
+        SystemRows { system, controllers, crds, ..SystemRows::default() }
     }
     fn crds(&self) -> Vec<Crd> {
         vec![Garden::crd()]
     }
     fn render(&self, object: &DynamicObject, observed: &Observed) -> Result<Desired, RenderError> {
         let garden: Garden = RenderError::parse(object)?;
-        let key = ObjectKey { namespace: garden.namespace(), name: garden.spec.seeds.clone() };
-        let seeds = observed.get::<Secret>(&key).map(|secret| secret.resource_version().unwrap_or_default());
+        let seeds = observed.get::<Secret>(&seeds_of(&garden)).and_then(|secret| secret.resource_version());
         let inputs = Inputs { garden: &garden, seeds, sprinklers: observed.all::<Sprinkler>().len() };
-        let refused = |error: Error| RenderError::Refused {
-            kind: "Garden".into(),
-            key: ObjectKey::of(&garden),
-            message: error.to_string(),
-        };
-        desired(&inputs).map_err(refused)
+        desired(&inputs).map_err(|error| RenderError::refused(&garden, &error))
     }
     fn start(&self, context: Context) -> BoxFuture<'_, Result<Started, Fatal>> {
         let (applier, status) = (context.applier("garden", MANAGER), context.status("garden", MANAGER));
         let gardener = Gardener { context: context.clone(), applier, status, register: self.0.clone() };
         let cataloguer = Cataloguer(context.clone(), context.applier("catalog", MANAGER));
-        let started = Started::new().controller(Controller::new(gardens(), gardener));
-        async move { Ok(started.controller(Controller::new(catalog(), cataloguer))) }.boxed()
+        let each = [Controller::new(gardens(), gardener), Controller::new(catalog(), cataloguer)];
+        async move { Ok(each.into_iter().collect()) }.boxed()
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> kube::Result<()> {
     let plane = plane::Plane::new(); // an API server in this process; with a cluster: `Client::try_default()`
-    Api::<Crd>::all(plane.client()).create(&PostParams::default(), &Garden::crd()).await?;
+    Api::<Crd>::all(plane.client()).create(&kube::api::PostParams::default(), &Garden::crd()).await?;
     let system = Arc::new(GardenSystem(Register::default()));
     println!("{}", quintet_kit::dataflow::markdown(&system.rows()));
-    let manager =
-        Manager::new(plane.client(), Metrics::new(), Settings::default()).with(system, Fence::open());
-    let (readiness, stop) = (manager.readiness(), tokio_util::sync::CancellationToken::new());
-    let running = tokio::spawn(manager.run(stop.clone()));
-    while !readiness.is_ready() {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    println!("ready: {:?}", readiness.all());
-    stop.cancel();
-    Ok(running.await?)
+    let manager = quintet_kit::Manager::new(plane.client(), Default::default(), Settings::default());
+    let manager = manager.with(system, quintet_kit::Fence::open());
+    let readiness = manager.readiness();
+    let _ = tokio::time::timeout(Duration::from_secs(1), manager.run(Default::default())).await;
+    Ok(println!("after a second: {:?}", readiness.all()))
 }

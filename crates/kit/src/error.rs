@@ -28,6 +28,20 @@ pub trait Failure: Error + Send + Sync + 'static {
     }
 }
 
+impl Failure for kube::Error {
+    fn reason(&self) -> &'static str {
+        match self {
+            kube::Error::Api(status) if status.is_conflict() => "Conflict",
+            kube::Error::Api(status) if status.is_forbidden() => "Forbidden",
+            kube::Error::Api(status) if status.is_invalid() => "Invalid",
+            _ => "ApiError",
+        }
+    }
+    fn retry(&self) -> Retry {
+        retry_of(self)
+    }
+}
+
 /// When to try again after an answer of the API server: conflicts soon, the rest with backoff.
 #[must_use]
 pub fn retry_of(error: &kube::Error) -> Retry {

@@ -89,12 +89,7 @@ impl Failure for ApplyError {
         match self {
             ApplyError::Foreign { .. } => "ForeignObject",
             ApplyError::Immutable { .. } => "ImmutableField",
-            ApplyError::Api { source, .. } => match &**source {
-                kube::Error::Api(status) if status.is_conflict() => "Conflict",
-                kube::Error::Api(status) if status.is_forbidden() => "Forbidden",
-                kube::Error::Api(status) if status.is_invalid() => "Invalid",
-                _ => "ApiError",
-            },
+            ApplyError::Api { source, .. } => source.reason(),
             ApplyError::Closed(_) => "NotLeading",
         }
     }

@@ -76,6 +76,12 @@ impl Started {
     }
 }
 
+impl FromIterator<Controller> for Started {
+    fn from_iter<I: IntoIterator<Item = Controller>>(controllers: I) -> Self {
+        Started { controllers: controllers.into_iter().collect(), tasks: vec![] }
+    }
+}
+
 /// Why an object could not be rendered.
 #[derive(Debug, ThisError)]
 pub enum RenderError {
@@ -105,6 +111,12 @@ pub enum RenderError {
 }
 
 impl RenderError {
+    /// The system would refuse the object, for this reason.
+    pub fn refused<K: Kind>(object: &K, error: &dyn Error) -> Self {
+        let message = crate::error::chain(error);
+        RenderError::Refused { kind: K::kind(&()).into_owned(), key: ObjectKey::of(object), message }
+    }
+
     /// The object as its type, if it is of that kind.
     ///
     /// # Errors
