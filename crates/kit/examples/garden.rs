@@ -9,11 +9,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::{CustomResource, CustomResourceExt, Resource, ResourceExt, api::Api, api::DynamicObject};
 use quintet_kit::apply::{Applier, ApplyError, FieldManager};
 use quintet_kit::run::{Controller, Fatal, Observed, RenderError, Settings, Started};
-use quintet_kit::status::{Conditions, StatusError, StatusWriter};
+use quintet_kit::status::{Conditions, StatusWriter};
 use quintet_kit::{
     Action, Context, Desired, Failure, Hubs, Kind, ObjectKey, Reconcile, Retry, Singleton, System,
 };
-use quintet_kit::{Mapping, Meta, Watch, Wiring, Write, WritePolicy, wiring::SystemRows};
+use quintet_kit::{Fence, Manager, Mapping, Meta, Watch, Wiring, Write, WritePolicy, wiring::SystemRows};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{from_value, json};
@@ -26,7 +26,6 @@ pub struct GardenSpec {
 }
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub struct GardenStatus {
-    #[serde(default)]
     pub conditions: Vec<Condition>,
 }
 /// Somebody else's API, which the cluster may or may not serve.
@@ -35,8 +34,7 @@ pub struct GardenStatus {
 pub struct SprinklerSpec {}
 
 const MANAGER: FieldManager = FieldManager::new("garden-operator");
-/// Stands for something outside the cluster that must forget a garden when it is gone.
-pub type Register = Arc<Mutex<BTreeSet<String>>>;
+pub type Register = Arc<Mutex<BTreeSet<String>>>; // stands for something outside the cluster
 
 // 1. Wiring: what the controllers are for, own, watch and write.
 fn gardens() -> Wiring<ObjectKey> {
@@ -97,30 +95,19 @@ fn catalog_of(gardens: &[String]) -> Desired {
 pub enum Error {
     #[error("the Secret {0} with the seeds does not exist: create it")]
     NoSeeds(String),
-    #[error(transparent)]
-    Apply(#[from] ApplyError),
-    #[error(transparent)]
-    Status(#[from] StatusError),
-    #[error("reading: {0}")]
-    Read(#[from] kube::Error),
-}
-impl Error {
-    fn of_kit(&self) -> Option<&dyn Failure> {
-        match self {
-            Error::NoSeeds(_) => None,
-            Error::Apply(error) => Some(error),
-            Error::Status(error) => Some(error),
-            Error::Read(error) => Some(error),
-        }
-    }
+    #[error("{0}")]
+    Kit(Box<dyn Failure>),
 }
 impl Failure for Error {
     fn reason(&self) -> &'static str {
-        self.of_kit().map_or("NoSeeds", Failure::reason)
+        if let Error::Kit(error) = self { error.reason() } else { "NoSeeds" }
     }
     fn retry(&self) -> Retry {
-        self.of_kit().map_or(Retry::Never, Failure::retry) // of a missing Secret the watch tells
+        if let Error::Kit(error) = self { error.retry() } else { Retry::Never } // the watch on Secrets tells
     }
+}
+fn kit(error: impl Failure) -> Error {
+    Error::Kit(Box::new(error))
 }
 
 // 4. Reconcile: read, decide, apply, status. It runs for a garden that is gone, too.
@@ -146,17 +133,17 @@ impl Reconcile for Gardener {
             Err(error) => conditions.set("Ready", false, error.reason(), error.to_string()),
         };
         let new = GardenStatus { conditions: conditions.into_vec() };
-        self.status.write(&*garden, Some(&old), &new).await?;
+        self.status.write(&*garden, Some(&old), &new).await.map_err(kit)?;
         outcome.map(|()| Action::Wait)
     }
 }
 impl Gardener {
     async fn ensure(&self, garden: &Garden) -> Result<(), Error> {
         let hubs = self.context.hubs();
-        let seeds =
-            hubs.fetch::<Meta<Secret>>(&seeds_of(garden)).await?.and_then(|secret| secret.resource_version());
+        let secret = hubs.fetch::<Meta<Secret>>(&seeds_of(garden)).await.map_err(kit)?;
+        let seeds = secret.and_then(|secret| secret.resource_version());
         let inputs = Inputs { garden, seeds, sprinklers: hubs.all::<Sprinkler>().len() };
-        self.applier.apply(&desired(&inputs)?).await.ok()?;
+        self.applier.apply(&desired(&inputs)?).await.ok().map_err(kit)?;
         self.register.lock().expect("no panic inside").insert(ObjectKey::of(garden).to_string());
         Ok(())
     }
@@ -179,8 +166,7 @@ impl System for GardenSystem {
     }
     fn rows(&self) -> SystemRows {
         let controllers = vec![gardens().rows().clone(), catalog().rows().clone()];
-        let (system, crds) = (self.name().into(), vec![Garden::gvk()]);
-        SystemRows { system, controllers, crds, ..SystemRows::default() }
+        SystemRows { system: "garden".into(), controllers, crds: vec![Garden::gvk()], ..Default::default() }
     }
     fn crds(&self) -> Vec<Crd> {
         vec![Garden::crd()]
@@ -206,9 +192,8 @@ async fn main() -> kube::Result<()> {
     Api::<Crd>::all(plane.client()).create(&kube::api::PostParams::default(), &Garden::crd()).await?;
     let system = Arc::new(GardenSystem(Register::default()));
     println!("{}", quintet_kit::dataflow::markdown(&system.rows()));
-    let manager = quintet_kit::Manager::new(plane.client(), Default::default(), Settings::default());
-    let manager = manager.with(system, quintet_kit::Fence::open());
-    let readiness = manager.readiness();
+    let manager =
+        Manager::new(plane.client(), Default::default(), Settings::default()).with(system, Fence::open());
     let _ = tokio::time::timeout(Duration::from_secs(1), manager.run(Default::default())).await;
-    Ok(println!("after a second: {:?}", readiness.all()))
+    Ok(())
 }
