@@ -1,5 +1,9 @@
 //! The rights that follow from the wiring, and no others: never `*`, `escalate` or `bind`.
 
+mod objects;
+
+pub use objects::RightsObjects;
+
 use crate::desired::WritePolicy;
 use crate::kind::Gvk;
 use crate::wiring::{ControllerRows, Edge, Origin, SystemRows, WriteRow};
