@@ -87,7 +87,7 @@ pub async fn run(server: &Server, mut args: Args) -> Result<()> {
     instance.announce(&cluster.url)?;
     let client = cluster.plane.client();
     prerequisites::install(&client, &systems, args.platform, &args.namespace).await?;
-    let operators = Operators::start(&cluster.plane, &systems, &stop).await?;
+    let operators = Operators::start(&cluster.plane, &systems, &args.namespace, &stop).await?;
     operators.ready(&stop).await?;
 
     let facts = summary::Facts {
@@ -161,9 +161,15 @@ struct Operators {
 }
 
 impl Operators {
-    async fn start(plane: &Plane, systems: &Systems, stop: &CancellationToken) -> Result<Self> {
+    async fn start(
+        plane: &Plane,
+        systems: &Systems,
+        namespace: &str,
+        stop: &CancellationToken,
+    ) -> Result<Self> {
         let counted = Metrics::new();
-        let mut manager = Manager::new(plane.client(), counted.clone(), Settings::default());
+        let client = plane.client_as(User::service_account(namespace, prerequisites::ACCOUNT));
+        let mut manager = Manager::new(client, counted.clone(), Settings::default());
         for system in systems.iter() {
             manager = manager.with(system.clone(), Fence::open());
         }
