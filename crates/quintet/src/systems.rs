@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use quintet_kit::System;
-use quintet_kit::wiring::SystemRows;
+use quintet_kit::wiring::{Edge, SystemRows};
 use quintet_mlflow::Mlflow;
 
 use crate::errors::{Exit, Refusal};
@@ -59,6 +59,12 @@ impl Systems {
     /// What each watches, writes, serves and is configured by.
     pub fn rows(&self) -> Vec<SystemRows> {
         self.0.iter().map(|s| s.rows()).collect()
+    }
+
+    /// True if one of them reconciles this kind.
+    pub fn reconcile(&self, group: &str, kind: &str) -> bool {
+        let watches = self.rows().into_iter().flat_map(|r| r.controllers).flat_map(|c| c.watches);
+        watches.filter(|w| w.edge == Edge::For).any(|w| w.kind.group == group && w.kind.kind == kind)
     }
 }
 

@@ -99,6 +99,26 @@ fn a_sample_becomes_children_and_goes_without_a_trace() {
 }
 
 #[test]
+fn a_sample_applied_at_the_start_is_followed_until_it_is_ready() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut up = quintet(folder.path());
+    let mut up = up.args(["up", "--apply", EXAMPLE]).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(up.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let told: Vec<String> = lines
+        .skip_while(|line| !line.ends_with("created"))
+        .take_while(|line| !line.ends_with("  Available"))
+        .collect();
+    assert_eq!(told[0], "mlflow.mlflow.opendatahub.io/mlflow created");
+    assert!(up.try_wait().unwrap().is_none(), "it goes on after {told:?}");
+    let tree = quintet(folder.path()).args(["tree", "mlflow", "mlflow"]).output().unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    up.kill().unwrap();
+    up.wait().unwrap();
+    assert!(tree.starts_with("MLflow mlflow  Available\n"), "{tree}");
+    assert!(tree.contains("Deployment opendatahub/mlflow  1/1 ready"), "{tree}");
+}
+
+#[test]
 fn wrong_input_is_told_what_to_do_next() {
     let up = Up::start(&["--operators", "none"]);
     let said = up.refuses(4, &["get", "deploymnts"]);

@@ -3,4 +3,5 @@
 pub mod instance;
 pub mod kubeconfig;
 pub mod prerequisites;
+pub mod service_ca;
 pub mod standins;

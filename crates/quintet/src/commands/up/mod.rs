@@ -5,6 +5,7 @@ mod summary;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -12,6 +13,7 @@ use plane::Plane;
 use plane::hooks::User;
 use plane::listen::Authority;
 use plane::security::Security;
+use plane::workloads::Workloads;
 use quintet_kit::fence::Fence;
 use quintet_kit::metrics::Metrics;
 use quintet_kit::run::{Manager, Settings};
@@ -24,7 +26,7 @@ use crate::commands::apply;
 use crate::errors::{Exit, Refusal};
 use crate::local::instance::Instance;
 use crate::local::standins::Platform;
-use crate::local::{kubeconfig, prerequisites};
+use crate::local::{kubeconfig, prerequisites, service_ca};
 use crate::output::Format;
 use crate::systems::{Systems, home_namespace};
 use crate::telemetry::{LogArgs, Telemetry};
@@ -83,10 +85,11 @@ pub async fn run(server: &Server, mut args: Args) -> Result<()> {
     let mut instance = Instance::claim(&path)?;
 
     let cluster = Cluster::start(&args, &stop).await?;
-    kubeconfig::write(&path, &cluster.url, &cluster.authority, &cluster.token)?;
+    kubeconfig::write(&path, &cluster.url, &cluster.authority.pem(), &cluster.token)?;
     instance.announce(&cluster.url)?;
     let client = cluster.plane.client();
     prerequisites::install(&client, &systems, args.platform, &args.namespace).await?;
+    tokio::spawn(service_ca::run(client.clone(), cluster.authority.clone(), stop.clone()));
     let operators = Operators::start(&cluster.plane, &systems, &args.namespace, &stop).await?;
     operators.ready(&stop).await?;
 
@@ -102,7 +105,7 @@ pub async fn run(server: &Server, mut args: Args) -> Result<()> {
     if !args.apply.is_empty() {
         let options = apply::Options { namespace: "default".into(), ..apply::Options::default() };
         let applied = apply::apply_all(&client, &args.apply, &options).await?;
-        ready::follow(&client, applied, Duration::from_secs(args.timeout), &stop).await?;
+        ready::follow(&client, &systems, applied, Duration::from_secs(args.timeout), &stop).await?;
     }
 
     stop.cancelled().await;
@@ -126,7 +129,7 @@ fn enabled(args: &Args) -> Result<Systems> {
 struct Cluster {
     plane: Plane,
     url: String,
-    authority: String,
+    authority: Arc<Authority>,
     token: String,
     task: JoinHandle<std::io::Result<()>>,
 }
@@ -137,18 +140,18 @@ impl Cluster {
             format!("listening on {}; --listen 127.0.0.1:0 takes a free port", args.listen)
         })?;
         let address = listener.local_addr()?;
-        let authority = Authority::new("quintet-local")?;
+        let authority = Arc::new(Authority::new("quintet-local")?);
         let host = address.ip().to_string();
         let names = [host.as_str(), "127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc"];
         let tls = authority.tls(&authority.server(&names)?)?;
         let token = uuid::Uuid::new_v4().simple().to_string();
         let security = Security::enforced().token(&token, User::admin());
-        let plane = Plane::builder().security(security).build();
+        let plane = Plane::builder().security(security).workloads(Workloads::new()).build();
         let task = tokio::spawn({
             let (plane, stop) = (plane.clone(), stop.clone());
             async move { plane.serve(listener, Some(tls), stop).await }
         });
-        Ok(Cluster { plane, url: format!("https://{address}"), authority: authority.pem(), token, task })
+        Ok(Cluster { plane, url: format!("https://{address}"), authority, token, task })
     }
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use futures::stream::{SelectAll, StreamExt};
+use kube::Client;
 use kube::api::DynamicObject;
 use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{WatchStreamExt, watcher::Event};
-use kube::{Client, ResourceExt};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -16,10 +16,12 @@ use crate::commands::apply::Applied;
 use crate::commands::tree::{Health, State, health};
 use crate::errors::{Exit, Refusal};
 use crate::output::{self, Paint};
+use crate::systems::Systems;
 
 /// Prints each change of an object's health; returns when all are ready.
 pub(super) async fn follow(
     client: &Client,
+    systems: &Systems,
     applied: Vec<Applied>,
     limit: Duration,
     stop: &CancellationToken,
@@ -31,12 +33,13 @@ pub(super) async fn follow(
             let api = one.served.api(client, &one.namespace);
             let config = watcher::Config::default().fields(&format!("metadata.name={}", one.name));
             let (title, kind) = (one.served.object(&one.name), one.served.api.kind.clone());
+            let ours = systems.reconcile(&one.served.api.group, &kind);
             let events = watcher(api, config).default_backoff();
-            changes.push(events.map(move |event| (title.clone(), kind.clone(), event)).boxed());
+            changes.push(events.map(move |event| (title.clone(), kind.clone(), ours, event)).boxed());
         }
-        while let Some((title, kind, event)) = changes.next().await {
+        while let Some((title, kind, ours, event)) = changes.next().await {
             let Ok(Event::Apply(object) | Event::InitApply(object)) = event else { continue };
-            let verdict = judged(object, &kind);
+            let verdict = judged(&object, &kind, ours);
             if seen.get(&title) != Some(&verdict) {
                 output::print(&line(&title, &verdict))?;
                 seen.insert(title, verdict);
@@ -67,11 +70,16 @@ pub(super) async fn follow(
     }
 }
 
-fn judged(object: DynamicObject, kind: &str) -> Health {
-    let mut value = serde_json::to_value(&object).unwrap_or_default();
+/// An object of ours without a condition is not plain: nobody has looked at it yet.
+fn judged(object: &DynamicObject, kind: &str, ours: bool) -> Health {
+    let mut value = serde_json::to_value(object).unwrap_or_default();
     value["kind"] = kind.into();
-    debug_assert!(!object.name_any().is_empty());
-    health(&value)
+    let mut verdict = health(&value);
+    if ours && verdict.state == State::Plain {
+        verdict.state = State::Waiting;
+        verdict.summary = "not looked at yet".into();
+    }
+    verdict
 }
 
 fn line(title: &str, health: &Health) -> String {
