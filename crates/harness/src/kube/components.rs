@@ -48,7 +48,7 @@ impl Components {
             program("kube-scheduler", scheduler_arguments(&scheduler))?,
             program("kwok", kwok_arguments(&kwok, &stages))?,
         ];
-        Ok(Components { port, clients: clients, _api_server: api_server, _etcd: etcd })
+        Ok(Components { port, clients, _api_server: api_server, _etcd: etcd })
     }
 
     /// The end of kwok's log, for when nodes do not come up.
@@ -156,6 +156,6 @@ impl Probe {
     fn is_ready(&self) -> bool {
         let request = http::Request::get("/readyz").body(Vec::new()).expect("a fixed request");
         let asked = tokio::time::timeout(Duration::from_secs(2), self.client.request_text(request));
-        self.runtime.block_on(async { asked.await }).is_ok_and(|answer| answer.is_ok_and(|text| text == "ok"))
+        self.runtime.block_on(asked).is_ok_and(|answer| answer.is_ok_and(|text| text == "ok"))
     }
 }
