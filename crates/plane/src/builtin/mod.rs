@@ -10,8 +10,10 @@ pub mod names;
 mod normal;
 pub mod quantity;
 mod table;
+mod validate;
 mod walk;
 
 pub use defaults::default;
 pub use normal::normalize;
 pub use table::{definitions, object_meta, schema};
+pub use validate::{validate_create, validate_update};
