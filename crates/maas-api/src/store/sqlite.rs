@@ -4,6 +4,7 @@ use std::{path::Path, time::Duration};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use quintet_kit::Clock;
 use sqlx::{
     AssertSqlSafe, Row, SqlitePool,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous},
@@ -13,7 +14,7 @@ use super::{
     FoundKey, KeyRecord, KeyStore, NewKey, Result, Search, Status, StoreError,
     retry::{LOOKUP, OTHER, within},
 };
-use crate::{clock::Clock, keys::KeyHash};
+use crate::keys::KeyHash;
 
 /// How long an expired ephemeral key is kept.
 const GRACE_MICROS: i64 = 30 * 60 * 1_000_000;
