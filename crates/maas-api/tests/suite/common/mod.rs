@@ -2,12 +2,14 @@
 
 #![allow(dead_code)] // each test target uses its own part
 
+pub(crate) mod service;
+
 use std::sync::{Arc, LazyLock};
 
 use jiff::{SignedDuration, Timestamp, Unit};
 use quintet_harness::{Error, or_skip, postgres::Postgres};
+use quintet_kit::Clock;
 use quintet_maas_api::{
-    clock::Clock,
     keys::ApiKey,
     store::{
         NewKey, SharedStore,
@@ -20,6 +22,18 @@ use quintet_maas_api::{
 pub(crate) struct Store {
     store: SharedStore,
     _directory: Option<tempfile::TempDir>,
+}
+
+impl Store {
+    /// A store that needs nothing else.
+    pub(crate) fn new(store: SharedStore) -> Self {
+        Self { store, _directory: None }
+    }
+
+    /// The store itself, to be shared.
+    pub(crate) fn shared(&self) -> SharedStore {
+        self.store.clone()
+    }
 }
 
 impl std::ops::Deref for Store {
@@ -86,7 +100,7 @@ pub(crate) fn key(username: &str, name: &str) -> NewKey {
 }
 
 /// Makes two tests of each function: one on SQLite, one on PostgreSQL.
-#[macro_export]
+#[macro_export] // of a test: to the modules beside this one
 macro_rules! stores {
     ($($(#[$meta:meta])* async fn $name:ident($store:ident: Store) $body:block)*) => {
         $($(#[$meta])* async fn $name($store: $crate::common::Store) $body)*

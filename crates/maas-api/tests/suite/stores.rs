@@ -1,17 +1,15 @@
 //! One suite for both stores: what one does, the other does.
 
-mod common;
-
 use std::collections::HashMap;
 
-use common::key;
+use crate::common::key;
 use jiff::{SignedDuration, Timestamp};
 use quintet_maas_api::{
     keys::KeyHash,
     store::{NewKey, Search, Sort, SortBy, Status},
 };
 
-stores! {
+crate::stores! {
     async fn a_stored_key_is_found_by_its_hash_and_by_its_id(store: Store) {
         let key = NewKey { groups: vec!["g1".into(), "a \"quoted\", {braced} one".into(), "ü".into()], ..key("alice", "k") };
         store.insert(&key).await.unwrap();
@@ -158,7 +156,7 @@ stores! {
     }
 
     async fn search_orders_every_way_and_keeps_those_without_a_time_last(store: Store) {
-        let base = common::now();
+        let base = crate::common::now();
         let at = |seconds| base + SignedDuration::from_secs(seconds);
         let rows = [("b", 1, 300), ("c", 2, 100), ("a", 3, 200)];
         let mut ids = HashMap::new();
@@ -185,7 +183,7 @@ stores! {
     }
 
     async fn pages_neither_repeat_nor_miss_a_key(store: Store) {
-        let time = common::now();
+        let time = crate::common::now();
         for n in 0..25 {
             store.insert(&NewKey { created_at: time, ..key("alice", &format!("same {}", n % 3)) }).await.unwrap();
         }
@@ -221,7 +219,7 @@ fn everything() -> Search {
 }
 
 fn expired_key(username: &str, name: &str, seconds_ago: i64) -> NewKey {
-    let expires_at = common::now() - SignedDuration::from_secs(seconds_ago);
+    let expires_at = crate::common::now() - SignedDuration::from_secs(seconds_ago);
     NewKey { expires_at, created_at: Timestamp::UNIX_EPOCH, ..key(username, name) }
 }
 
