@@ -23,6 +23,7 @@ pub mod logging;
 pub mod metrics;
 pub mod plugins;
 pub mod providers;
+pub mod rows;
 pub mod server;
 pub mod sse;
 pub mod stores;

@@ -427,3 +427,28 @@ fn a_buffered_response_is_answered_in_one_piece() {
     talk.say(response_headers(JSON, false));
     assert_eq!(common(&talk.say(response_body(b"{}", true))[0]), Default::default());
 }
+
+/// The filter's configuration decides, not a flag that has to agree with it.
+#[test]
+fn the_body_mode_is_the_one_envoy_names() {
+    use envoy_types::pb::envoy::extensions::filters::http::ext_proc::v3::processing_mode::BodySendMode;
+    use envoy_types::pb::envoy::service::ext_proc::v3::ProtocolConfiguration;
+    let first = |mode: BodySendMode| {
+        let mut message = request_headers(&[(":path", "/llm/llama/x")], false);
+        message.protocol_config = Some(ProtocolConfiguration {
+            request_body_mode: mode.into(),
+            response_body_mode: mode.into(),
+            ..Default::default()
+        });
+        message
+    };
+    let body = request_body(br#"{"model":"llama"}"#, true);
+    let mut talk = World::with(&PluginSpec::maas(), BodyMode::Buffered).talk();
+    assert!(talk.say(first(BodySendMode::FullDuplexStreamed)).is_empty());
+    assert_eq!(kinds(&talk.say(body.clone())), ["request_headers", "request_body"]);
+    let mut talk = World::new().talk();
+    assert_eq!(kinds(&talk.say(first(BodySendMode::Buffered))), ["request_headers"]);
+    assert_eq!(kinds(&talk.say(body)), ["request_body"]);
+    let status = World::new().run(vec![first(BodySendMode::Streamed)]).remove(0).unwrap_err();
+    assert!(status.message().contains("FULL_DUPLEX_STREAMED or BUFFERED"), "{status}");
+}

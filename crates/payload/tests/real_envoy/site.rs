@@ -71,7 +71,7 @@ impl Site {
         let limits = Limits::new(MAX_BODY, 10 * MAX_BODY);
         let server = Server::new(Options {
             plugins,
-            mode: if mode == BodyMode::Duplex { Mode::Duplex } else { Mode::Buffered },
+            mode: Mode::Duplex, // whatever it says: Envoy tells the mode it uses
             limits: limits.clone(),
             identity: tls.then(|| Identity::self_signed().unwrap()),
             metrics_access: MetricsAccess::Open,
