@@ -32,7 +32,7 @@ impl Write<'_> {
 
     /// Books what this write changes.
     pub(super) fn book(&self, old: Option<&Value>, object: &mut Value) {
-        if self.subresource == "scale" && !old.is_some_and(|old| replicas_are_tracked(old)) {
+        if self.subresource == "scale" && !old.is_some_and(replicas_are_tracked) {
             // Replicas that nobody owns are not taken into possession by scaling.
             return;
         }
