@@ -16,14 +16,13 @@ use quintet_api::{
 };
 use quintet_kit::{
     Context, Desired, Kind, Meta, ObjectKey, System,
-    config::environment_row,
     run::{Fatal, Observed, RenderError, Started},
-    wiring::{Origin, ServiceRow, SystemRows},
+    wiring::{ConfigRow, Origin, ServiceRow, SystemRows},
 };
 
 use crate::{
     Apis, Config, GcObjects, Inputs,
-    config::{PLATFORM_CA_BUNDLE, VARIABLES},
+    config::PLATFORM_CA_BUNDLE,
     mlflow::{Error, controller, desired::desired, wiring},
 };
 
@@ -88,12 +87,17 @@ impl System for Mlflow {
     }
 
     fn rows(&self) -> SystemRows {
+        let variables = ["MLFLOW_IMAGE", "GATEWAY_NAME", "MLFLOW_URL", "SECTION_TITLE"];
         SystemRows {
             system: self.name().into(),
             controllers: vec![wiring(&self.config).rows().clone()],
             services: self.services(),
             crds: vec![MLflowConfig::gvk(), MLflow::gvk()],
-            config: vec![environment_row(&VARIABLES)],
+            config: vec![ConfigRow {
+                kind: "Environment".into(),
+                name: String::new(),
+                keys: variables.map(Into::into).to_vec(),
+            }],
             ..SystemRows::default()
         }
     }

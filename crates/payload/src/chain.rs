@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use prometheus_client::metrics::histogram::Histogram;
 
 use crate::config::PluginSpec;
 use crate::exchange::{Cycle, Exchange};
@@ -17,16 +16,8 @@ use crate::providers::{Provider, StreamTranslator};
 /// The configured plugins; shared by all requests.
 #[derive(Debug)]
 pub struct Chain {
-    steps: Vec<Step>,
+    steps: Vec<(PluginSpec, Plugin)>,
     metrics: Metrics,
-}
-
-/// One plugin and where its times are kept.
-#[derive(Debug)]
-struct Step {
-    spec: PluginSpec,
-    plugin: Plugin,
-    request_times: Histogram,
 }
 
 /// What has to be done with a response.
@@ -42,23 +33,17 @@ pub enum ResponsePlan {
 impl Chain {
     /// Builds the plugins that `specs` describe.
     pub fn build(specs: &[PluginSpec], parts: &Parts) -> Result<Chain, BuildError> {
-        let steps = specs.iter().map(|spec| {
-            Ok(Step {
-                plugin: Plugin::build(spec, parts)?,
-                request_times: parts.metrics.plugin_times(ExtensionPoint::Request, spec),
-                spec: spec.clone(),
-            })
-        });
+        let steps = specs.iter().map(|spec| Ok((spec.clone(), Plugin::build(spec, parts)?)));
         Ok(Chain { steps: steps.collect::<Result<_, _>>()?, metrics: parts.metrics.clone() })
     }
 
     /// Runs the request plugins. The first failure ends the chain, and nothing that was done counts.
     pub async fn request(&self, exchange: &mut Exchange) -> Result<(), Failure> {
         self.admit(exchange)?;
-        for step in &self.steps {
+        for (spec, plugin) in &self.steps {
             let started = Instant::now();
-            let outcome = step.plugin.request(exchange).await;
-            step.request_times.observe(started.elapsed().as_secs_f64());
+            let outcome = plugin.request(exchange).await;
+            self.metrics.plugin_took(ExtensionPoint::Request, spec, started.elapsed());
             outcome?;
         }
         self.metrics.success();
@@ -67,7 +52,7 @@ impl Chain {
 
     /// The headers of a request that has no body: nothing to process, but no header that routes may be claimed either.
     pub fn bodyless(&self, headers: &mut Headers) {
-        if self.steps.iter().any(|step| matches!(step.plugin, Plugin::BodyFieldToHeader(_))) {
+        if self.steps.iter().any(|(_, plugin)| matches!(plugin, Plugin::BodyFieldToHeader(_))) {
             headers.remove(crate::plugins::MODEL_HEADER);
         }
     }
@@ -111,11 +96,11 @@ impl Chain {
     }
 
     fn is_guarded(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step.plugin, Plugin::NemoRequestGuard(_)))
+        self.steps.iter().any(|(_, plugin)| matches!(plugin, Plugin::NemoRequestGuard(_)))
     }
 
     fn is_external(&self, headers: &Headers) -> bool {
-        self.steps.iter().any(|step| match &step.plugin {
+        self.steps.iter().any(|(_, plugin)| match plugin {
             Plugin::ModelProviderResolver(resolver) => resolver.is_external(headers),
             _ => false,
         })
@@ -140,21 +125,20 @@ impl Chain {
 
     /// The response's new body, or `None` if it stays as it is.
     pub fn response(&self, cycle: &Cycle, body: &Bytes, now: i64) -> Option<Bytes> {
-        let (step, provider) = self.translator(cycle)?;
+        let (spec, provider) = self.translator(cycle)?;
         let Ok(body) = Object::parse(body) else {
             tracing::info!("Failed to parse response body as JSON, skipping response plugins");
             return None;
         };
         let started = Instant::now();
         let translated = provider.response(cycle, &body, now);
-        let times = self.metrics.plugin_times(ExtensionPoint::Response, &step.spec);
-        times.observe(started.elapsed().as_secs_f64());
+        self.metrics.plugin_took(ExtensionPoint::Response, spec, started.elapsed());
         translated.map(Object::into_text)
     }
 
-    fn translator(&self, cycle: &Cycle) -> Option<(&Step, &Provider)> {
-        self.steps.iter().find_map(|step| match &step.plugin {
-            Plugin::ApiTranslation(translation) => Some((step, translation.response(cycle)?)),
+    fn translator(&self, cycle: &Cycle) -> Option<(&PluginSpec, &Provider)> {
+        self.steps.iter().find_map(|(spec, plugin)| match plugin {
+            Plugin::ApiTranslation(translation) => Some((spec, translation.response(cycle)?)),
             _ => None,
         })
     }

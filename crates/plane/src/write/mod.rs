@@ -8,7 +8,6 @@ mod create;
 mod delete;
 mod metadata;
 mod shape;
-pub(crate) mod typed;
 mod update;
 mod versions;
 
