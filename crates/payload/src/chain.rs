@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
+use prometheus_client::metrics::histogram::Histogram;
 
 use crate::config::PluginSpec;
 use crate::exchange::{Cycle, Exchange};
@@ -16,8 +17,16 @@ use crate::providers::{Provider, StreamTranslator};
 /// The configured plugins; shared by all requests.
 #[derive(Debug)]
 pub struct Chain {
-    steps: Vec<(PluginSpec, Plugin)>,
+    steps: Vec<Step>,
     metrics: Metrics,
+}
+
+/// One plugin and where its times are kept.
+#[derive(Debug)]
+struct Step {
+    spec: PluginSpec,
+    plugin: Plugin,
+    request_times: Histogram,
 }
 
 /// What has to be done with a response.
@@ -33,17 +42,23 @@ pub enum ResponsePlan {
 impl Chain {
     /// Builds the plugins that `specs` describe.
     pub fn build(specs: &[PluginSpec], parts: &Parts) -> Result<Chain, BuildError> {
-        let steps = specs.iter().map(|spec| Ok((spec.clone(), Plugin::build(spec, parts)?)));
+        let steps = specs.iter().map(|spec| {
+            Ok(Step {
+                plugin: Plugin::build(spec, parts)?,
+                request_times: parts.metrics.plugin_times(ExtensionPoint::Request, spec),
+                spec: spec.clone(),
+            })
+        });
         Ok(Chain { steps: steps.collect::<Result<_, _>>()?, metrics: parts.metrics.clone() })
     }
 
     /// Runs the request plugins. The first failure ends the chain, and nothing that was done counts.
     pub async fn request(&self, exchange: &mut Exchange) -> Result<(), Failure> {
         self.admit(exchange)?;
-        for (spec, plugin) in &self.steps {
+        for step in &self.steps {
             let started = Instant::now();
-            let outcome = plugin.request(exchange).await;
-            self.metrics.plugin_took(ExtensionPoint::Request, spec, started.elapsed());
+            let outcome = step.plugin.request(exchange).await;
+            step.request_times.observe(started.elapsed().as_secs_f64());
             outcome?;
         }
         self.metrics.success();
@@ -52,7 +67,7 @@ impl Chain {
 
     /// The headers of a request that has no body: nothing to process, but no header that routes may be claimed either.
     pub fn bodyless(&self, headers: &mut Headers) {
-        if self.steps.iter().any(|(_, plugin)| matches!(plugin, Plugin::BodyFieldToHeader(_))) {
+        if self.steps.iter().any(|step| matches!(step.plugin, Plugin::BodyFieldToHeader(_))) {
             headers.remove(crate::plugins::MODEL_HEADER);
         }
     }
@@ -96,11 +111,11 @@ impl Chain {
     }
 
     fn is_guarded(&self) -> bool {
-        self.steps.iter().any(|(_, plugin)| matches!(plugin, Plugin::NemoRequestGuard(_)))
+        self.steps.iter().any(|step| matches!(step.plugin, Plugin::NemoRequestGuard(_)))
     }
 
     fn is_external(&self, headers: &Headers) -> bool {
-        self.steps.iter().any(|(_, plugin)| match plugin {
+        self.steps.iter().any(|step| match &step.plugin {
             Plugin::ModelProviderResolver(resolver) => resolver.is_external(headers),
             _ => false,
         })
@@ -125,20 +140,21 @@ impl Chain {
 
     /// The response's new body, or `None` if it stays as it is.
     pub fn response(&self, cycle: &Cycle, body: &Bytes, now: i64) -> Option<Bytes> {
-        let (spec, provider) = self.translator(cycle)?;
+        let (step, provider) = self.translator(cycle)?;
         let Ok(body) = Object::parse(body) else {
             tracing::info!("Failed to parse response body as JSON, skipping response plugins");
             return None;
         };
         let started = Instant::now();
         let translated = provider.response(cycle, &body, now);
-        self.metrics.plugin_took(ExtensionPoint::Response, spec, started.elapsed());
+        let times = self.metrics.plugin_times(ExtensionPoint::Response, &step.spec);
+        times.observe(started.elapsed().as_secs_f64());
         translated.map(Object::into_text)
     }
 
-    fn translator(&self, cycle: &Cycle) -> Option<(&PluginSpec, &Provider)> {
-        self.steps.iter().find_map(|(spec, plugin)| match plugin {
-            Plugin::ApiTranslation(translation) => Some((spec, translation.response(cycle)?)),
+    fn translator(&self, cycle: &Cycle) -> Option<(&Step, &Provider)> {
+        self.steps.iter().find_map(|step| match &step.plugin {
+            Plugin::ApiTranslation(translation) => Some((step, translation.response(cycle)?)),
             _ => None,
         })
     }

@@ -1,7 +1,6 @@
 //! What is counted. Labels come from the configuration, never from requests.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -117,14 +116,14 @@ impl Metrics {
         self.0.field_empty.get_or_create(&FieldLabels { field: field.to_owned() }).inc();
     }
 
-    /// A plugin took that long.
-    pub fn plugin_took(&self, extension_point: ExtensionPoint, plugin: &PluginSpec, took: Duration) {
+    /// Where a plugin's times are kept.
+    pub fn plugin_times(&self, extension_point: ExtensionPoint, plugin: &PluginSpec) -> Histogram {
         let labels = PluginLabels {
             extension_point: extension_point.label(),
             plugin_type: plugin.kind.clone(),
             plugin_name: plugin.name.clone(),
         };
-        self.0.plugin_duration.get_or_create(&labels).observe(took.as_secs_f64());
+        self.0.plugin_duration.get_or_create(&labels).clone()
     }
 
     /// All of it in the text format that Prometheus reads.

@@ -275,3 +275,50 @@ fn metrics_hold_nothing_of_requests() {
         assert!(!text.contains(word), "{word}");
     }
 }
+
+/// Everything that is logged while requests and answers are processed, at the finest level.
+#[derive(Clone, Default)]
+struct Log(std::sync::Arc<parking_lot::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn logs_hold_neither_keys_nor_words() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(move || writer.clone())
+        .finish();
+    tracing::subscriber::with_default(subscriber, || {
+        let world = World::new();
+        let mut older = model("openai", "shared", "k");
+        (older.endpoint, older.created) = ("elsewhere.example".into(), 0);
+        world.stores.models.insert(("other".into(), "gpt".into()), older);
+        world.stores.models.insert(key("shared"), model("openai", "shared", "k2"));
+        let secret_words = CHAT.replace("Hi", "my secret words");
+        let caller = [(":path", GPT), ("authorization", "Bearer sk-oai-mine"), ("x-request-id", "the-id")];
+        world.send(&caller, secret_words.as_bytes()).forwarded();
+        world.post("/llm/shared/v1/chat/completions", &secret_words.replace("gpt-4o", "shared")).refused();
+        world.post(GPT, &secret_words[..60]).refused();
+        world.stores.credentials.remove(&key("k2"));
+        world.post(GPT, &secret_words).refused();
+        let unsupported =
+            world.post("/llm/vertex/v1/chat/completions", &secret_words.replace("gpt-4o", "gemini-x"));
+        assert!(matches!(unsupported, Outcome::Failed(_)));
+    });
+    let text = String::from_utf8(log.0.lock().clone()).unwrap();
+    assert!(text.contains("the-id") || text.contains("credentials not found"), "something is logged: {text}");
+    for word in ["sk-", "secret words", "mine"] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+}

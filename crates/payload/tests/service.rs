@@ -352,3 +352,34 @@ fn unknown_and_broken_plugins_are_named() {
         "invalid api-translation#x: vertexOpenAI config requires non-empty project, location, and endpoint"
     );
 }
+
+/// A client that does not read its answer must not make us read on: that is what keeps memory flat.
+#[tokio::test]
+async fn nothing_is_read_before_the_last_answer_was_taken() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let world = World::new();
+    let read = Arc::new(AtomicUsize::new(0));
+    let counted = read.clone();
+    let start = [
+        request_headers(&[(":path", "/llm/llama/x")], false),
+        request_body(br#"{"model":"llama"}"#, true),
+        response_headers(JSON, false),
+    ];
+    let endless = futures::stream::iter(start)
+        .chain(futures::stream::repeat_with(|| response_body(&[b'x'; 200_000], false)));
+    let messages = endless.map(move |message| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Ok(message)
+    });
+    let mut answers = Box::pin(Service::new(world.settings).answers(messages));
+    for _ in 0..3 {
+        answers.next().await.unwrap().unwrap(); // request headers, request body, response headers
+    }
+    assert_eq!(read.load(Ordering::Relaxed), 3);
+    for _ in 0..4 {
+        answers.next().await.unwrap().unwrap(); // one chunk of 200 kB, in four pieces
+        assert_eq!(read.load(Ordering::Relaxed), 4);
+    }
+    answers.next().await.unwrap().unwrap();
+    assert_eq!(read.load(Ordering::Relaxed), 5);
+}

@@ -16,6 +16,7 @@
 //! A request passes `server` (path, content type, who and whether), a verb in `verbs`, for writes the steps in `write`,
 //! and ends in the `store`. `life` is what goes on between requests.
 
+mod addresses;
 pub mod admission;
 pub mod apply;
 pub mod auth;

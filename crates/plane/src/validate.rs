@@ -34,7 +34,9 @@ pub fn label(name: &str) -> Vec<String> {
     if name.len() > 63 {
         problems.push("must be no more than 63 bytes".to_string());
     }
-    if name.contains('.') || !IS_SUBDOMAIN.is_match(name) {
+    if name.contains('.') {
+        problems.push("must not contain dots".to_string());
+    } else if !IS_SUBDOMAIN.is_match(name) {
         problems.push(LABEL.to_string());
     }
     problems
@@ -95,7 +97,8 @@ mod tests {
         assert!(subdomain("a.b-c.d1").is_empty());
         assert_eq!(subdomain("A"), [SUBDOMAIN]);
         assert_eq!(subdomain("a..b"), [SUBDOMAIN]);
-        assert_eq!(label("a.b"), [LABEL]);
+        assert_eq!(label("a.b"), ["must not contain dots"]);
+        assert_eq!(label("A"), [LABEL]);
         assert!(label_key("app.kubernetes.io/name").is_empty());
         assert_eq!(label_key("a/b/c"), [QUALIFIED]);
         assert_eq!(label_value("-x"), [LABEL_VALUE]);

@@ -129,7 +129,6 @@ impl Row {
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
-const FLOW: &str = "flowcontrol.apiserver.k8s.io";
 
 /// In discovery's order: groups as the real server lists them, resources by name.
 #[rustfmt::skip]
@@ -144,11 +143,7 @@ const TABLE: &[Row] = &[
     row("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", Namespaced).short(&["pvc"]).returns().sub(&[STATUS]),
     row("", "v1", "persistentvolumes", "PersistentVolume", Cluster).short(&["pv"]).returns().sub(&[STATUS]),
     row("", "v1", "pods", "Pod", Namespaced).short(&["po"]).all().generation().returns().sub(&[
-        Sub("binding", "", "", "Binding", &["create"]),
-        Sub("ephemeralcontainers", "", "", "", RWU),
-        Sub("eviction", "policy", "v1", "Eviction", &["create"]),
         Sub("log", "", "", "", &["get"]),
-        Sub("resize", "", "", "", RWU),
         STATUS,
     ]),
     row("", "v1", "podtemplates", "PodTemplate", Namespaced).generation().returns(),
@@ -182,9 +177,6 @@ const TABLE: &[Row] = &[
     row("batch", "v1", "cronjobs", "CronJob", Namespaced).short(&["cj"]).all().generation().sub(&[STATUS]),
     row("batch", "v1", "jobs", "Job", Namespaced).all().generation().sub(&[STATUS]),
 
-    row("certificates.k8s.io", "v1", "certificatesigningrequests", "CertificateSigningRequest", Cluster).short(&["csr"])
-        .sub(&[Sub("approval", "", "", "", RWU), STATUS]),
-
     row("networking.k8s.io", "v1", "ingressclasses", "IngressClass", Cluster).generation(),
     row("networking.k8s.io", "v1", "ingresses", "Ingress", Namespaced).short(&["ing"]).generation().sub(&[STATUS]),
     row("networking.k8s.io", "v1", "ipaddresses", "IPAddress", Cluster).short(&["ip"]),
@@ -217,12 +209,8 @@ const TABLE: &[Row] = &[
 
     row("coordination.k8s.io", "v1", "leases", "Lease", Namespaced).upsert().conditional(),
 
-    row("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", Cluster),
-
     row("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", Namespaced).generation(),
 
-    row(FLOW, "v1", "flowschemas", "FlowSchema", Cluster).sub(&[STATUS]),
-    row(FLOW, "v1", "prioritylevelconfigurations", "PriorityLevelConfiguration", Cluster).sub(&[STATUS]),
 ];
 
 /// Every built-in resource, in discovery's order.

@@ -62,7 +62,6 @@ pub(super) fn builtin(group: &str, kind: &str) -> Vec<Field> {
             vec![Field::at("status.replicas", "status.replicas", "0")]
         }
         ("batch", "Job") => vec![Field::at("status.successful", "status.succeeded", "0")],
-        ("certificates.k8s.io", "CertificateSigningRequest") => vec![Field::new("spec.signerName")],
         _ => Vec::new(),
     }
 }

@@ -6,6 +6,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use super::Guard;
+use crate::addresses;
 use crate::admission::Webhooks;
 use crate::auth::MASTERS;
 use crate::hooks::{AdmissionRequest, Admit, Operation};
@@ -22,7 +23,10 @@ pub(super) struct Admission {
 
 impl Admit for Admission {
     fn mutate<'a>(&'a self, request: &'a mut AdmissionRequest) -> BoxFuture<'a, Result<()>> {
-        self.webhooks.mutate(request)
+        Box::pin(async move {
+            addresses::complete(&self.guard.store, request)?;
+            self.webhooks.mutate(request).await
+        })
     }
 
     fn validate<'a>(&'a self, request: &'a mut AdmissionRequest) -> BoxFuture<'a, Result<()>> {

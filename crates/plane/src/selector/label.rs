@@ -35,6 +35,10 @@ impl LabelSelector {
         if tokens.peek().is_none() {
             return Ok(Self::default());
         }
+        if let Some(other) = tokens.peek().filter(|t| !matches!(t, Token::Word(_) | Token::Not)) {
+            let message = format!("found '{}', expected: !, identifier, or 'end of string'", other.text());
+            return Err(Error::bad_request(message));
+        }
         loop {
             requirements.push(requirement(&mut tokens).map_err(Error::bad_request)?);
             match tokens.next() {
@@ -297,7 +301,9 @@ mod tests {
     fn complaints_are_those_of_the_real_parser() {
         let error = |text: &str| LabelSelector::parse(text).unwrap_err().message;
         assert_eq!(error("a in"), "unable to parse requirement: found '' expected: '('");
-        assert_eq!(error("=b"), "unable to parse requirement: found '=', expected: identifier");
+        assert_eq!(error("=b"), "found '=', expected: !, identifier, or 'end of string'");
+        assert_eq!(error("!=b"), "found '!=', expected: !, identifier, or 'end of string'");
+        assert_eq!(error("!,b"), "unable to parse requirement: found ',', expected: identifier");
         assert_eq!(error("a in (b"), "unable to parse requirement: found '', expected: ',', or ')'");
         assert_eq!(error("a,"), "found '', expected: identifier after ','");
     }

@@ -36,7 +36,7 @@ impl Accept {
     pub(crate) const JSON: Self = Self { encoding: Encoding::Json, shape: Shape::Object, beta: false };
 
     /// The first form that is on offer, by the client's preference.
-    pub(crate) fn negotiate(headers: &HeaderMap, custom: bool) -> Result<Self> {
+    pub(crate) fn negotiate(headers: &HeaderMap, custom: bool, list: bool) -> Result<Self> {
         let header: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok()).collect();
         let header = header.join(",");
         if header.trim().is_empty() {
@@ -46,7 +46,7 @@ impl Accept {
             header.split(',').map(Range::parse).filter(|r| !r.media.is_empty()).collect();
         ranges.sort_by(|a, b| b.quality.total_cmp(&a.quality));
         let wanted_shape = ranges.iter().any(|r| !r.shape.is_empty());
-        ranges.iter().find_map(Range::offer).ok_or_else(|| not_acceptable(custom || wanted_shape))
+        ranges.iter().find_map(Range::offer).ok_or_else(|| not_acceptable(custom || wanted_shape, list))
     }
 
     /// `application/json` or `application/yaml`.
@@ -63,7 +63,7 @@ impl Accept {
     }
 }
 
-fn not_acceptable(short: bool) -> Error {
+fn not_acceptable(short: bool, list: bool) -> Error {
     const OFFER: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
     if short {
         return Error::new(
@@ -72,8 +72,12 @@ fn not_acceptable(short: bool) -> Error {
             format!("only the following media types are accepted: {OFFER}"),
         );
     }
-    Error::new(406, "NotAcceptable", format!("406: Not Acceptable\n\nAvailable representations: {OFFER}"))
-        .with_details(Details::default())
+    let streams = match list {
+        true => ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+        false => "",
+    };
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {OFFER}{streams}");
+    Error::new(406, "NotAcceptable", message).with_details(Details::default())
 }
 
 struct Range<'a> {
@@ -125,7 +129,7 @@ mod tests {
     fn negotiate(accept: &str) -> Result<Accept> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, accept.parse().unwrap());
-        Accept::negotiate(&headers, false)
+        Accept::negotiate(&headers, false, false)
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::json::{self, Parsed};
 use crate::protobuf;
-use crate::resource::Resource;
+use crate::resource::{GroupVersionKind, Resource};
 use crate::status::{Error, Result};
 
 /// The real server's limit on resource requests.
@@ -36,7 +36,7 @@ pub(crate) fn decode(headers: &HeaderMap, body: &Bytes, resource: &Resource) -> 
     if !parsed.value.is_object() {
         return Err(unrecognised(&resource.gvk.kind, body, "json: cannot unmarshal into an object"));
     }
-    type_meta(&mut parsed.value, resource)?;
+    type_meta(&mut parsed.value, resource, body)?;
     Ok(parsed)
 }
 
@@ -64,6 +64,14 @@ pub(crate) fn decode_any(headers: &HeaderMap, body: &Bytes, kind: &str) -> Resul
     }
 }
 
+/// How the server calls a group in its own code.
+fn internal_group(group: &str) -> &str {
+    match group.split('.').next().unwrap_or_default() {
+        "" => "core",
+        name => name,
+    }
+}
+
 fn unknown_format() -> Error {
     Error::new(
         415,
@@ -85,16 +93,16 @@ fn unrecognised(kind: &str, body: &Bytes, why: &str) -> Error {
     ))
 }
 
-fn type_meta(object: &mut Value, resource: &Resource) -> Result<()> {
+fn type_meta(object: &mut Value, resource: &Resource, body: &Bytes) -> Result<()> {
     let text = |name: &str| object[name].as_str().unwrap_or_default().to_string();
     let (kind, api_version) = (text("kind"), text("apiVersion"));
     let gvk = &resource.gvk;
     if resource.is_custom() {
         if kind.is_empty() {
-            return Err(Error::bad_request(format!("Object 'Kind' is missing in '{}'", short(object))));
+            return Err(missing(gvk, "Kind", body));
         }
         if api_version.is_empty() {
-            return Err(Error::bad_request(format!("Object 'apiVersion' is missing in '{}'", short(object))));
+            return Err(missing(gvk, "apiVersion", body));
         }
         if api_version != resource.api_version.as_ref() {
             let expected = &resource.api_version;
@@ -115,8 +123,10 @@ fn type_meta(object: &mut Value, resource: &Resource) -> Result<()> {
     }
     if !kind.is_empty() && kind != gvk.kind.as_ref() {
         return Err(Error::bad_request(format!(
-            "{kind} in version \"{}\" cannot be handled as a {}: converting ({kind}) to ({}): unknown conversion",
-            gvk.version, gvk.kind, gvk.kind
+            "{kind} in version \"{0}\" cannot be handled as a {1}: converting ({0}.{kind}) to ({2}.{1}): unknown conversion",
+            gvk.version,
+            gvk.kind,
+            internal_group(&gvk.group),
         )));
     }
     object["kind"] = Value::String(gvk.kind.to_string());
@@ -124,6 +134,10 @@ fn type_meta(object: &mut Value, resource: &Resource) -> Result<()> {
     Ok(())
 }
 
-fn short(object: &Value) -> String {
-    object.to_string()
+fn missing(gvk: &GroupVersionKind, field: &str, body: &Bytes) -> Error {
+    let (text, head) = (String::from_utf8_lossy(body), String::from_utf8_lossy(&body[..body.len().min(30)]));
+    Error::bad_request(format!(
+        "the object provided is unrecognized (must be of type {}): Object '{field}' is missing in '{text}' ({head})",
+        gvk.kind
+    ))
 }

@@ -85,7 +85,7 @@ async fn route(
         if resource.gvk.group.is_empty() && resource.gvk.kind.as_ref() == "Endpoints" {
             warnings.add("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice");
         }
-        let accept = Accept::negotiate(&parts.headers, resource.is_custom())?;
+        let accept = Accept::negotiate(&parts.headers, resource.is_custom(), verb == "list")?;
         let ctx = Ctx { plane, user, resource, path, params, headers: parts.headers, accept, warnings };
         perform(ctx, verb, body).await
     }
@@ -211,8 +211,7 @@ fn find(plane: &Plane, path: &ResourcePath, verb: &str) -> Result<Arc<Resource>>
 
 async fn perform(ctx: Ctx, verb: &str, body: Body) -> Result<Response<Body>> {
     let sub = ctx.path.subresource.as_str();
-    let own =
-        matches!(sub, "" | "status" | "scale" | "finalize" | "approval" | "ephemeralcontainers" | "resize");
+    let own = matches!(sub, "" | "status" | "scale" | "finalize");
     if !sub.is_empty() {
         let Some(subresource) = ctx.resource.subresource(sub) else {
             return Err(if ctx.resource.is_custom() {

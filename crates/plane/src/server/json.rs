@@ -165,4 +165,12 @@ mod tests {
         assert_eq!(error("{a"), "invalid character 'a' looking for beginning of object key string");
         assert_eq!(error(&"[".repeat(100_000)), "exceeded max depth");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_parsed_like_serde_or_refused(text in r#"[\[\]{}:,"a0\-.\\n ]{0,24}"#) {
+            let (ours, theirs) = (parse(text.as_bytes()), serde_json::from_str::<serde_json::Value>(&text));
+            proptest::prop_assert_eq!(ours.ok().map(|p| p.value), theirs.ok());
+        }
+    }
 }

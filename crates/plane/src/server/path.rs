@@ -128,4 +128,11 @@ mod tests {
             assert_eq!(parse(path), None, "{path}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_path_is_parsed_or_refused(path in "/(api|apis|watch|namespaces|%2e|%|[a-z./]{0,6}|.{0,3}){0,6}") {
+            let _ = parse(&path);
+        }
+    }
 }

@@ -157,4 +157,11 @@ mod tests {
         assert_eq!(look(".spec.missing.deeper"), None);
         assert_eq!(look("nonsense["), None);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_path_is_followed_or_ignored(path in r#"[.\[\]?()@='"*a0\\$ -]{0,20}"#) {
+            let _ = first(&json!({"a": [{"a": 1}, "x"]}), &path);
+        }
+    }
 }

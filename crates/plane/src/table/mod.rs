@@ -39,7 +39,7 @@ impl Column {
 /// A Table of these objects; `meta` when they are a list.
 pub(crate) fn of(ctx: &Ctx, objects: &[&Object], meta: Option<&ListMeta>) -> Result<Vec<u8>> {
     let metadata = match (meta, objects) {
-        (Some(meta), _) => meta.to_json(ctx.resource.is_custom()),
+        (Some(meta), _) => meta.to_json(false),
         (None, [object]) => json!({"resourceVersion": object.revision.to_string()}),
         (None, _) => json!({}),
     };
@@ -75,9 +75,9 @@ fn table(ctx: &Ctx, metadata: Value, with_columns: bool, rows: Vec<Value>) -> Va
 fn row(ctx: &Ctx, object: &Object, now: Timestamp) -> Value {
     let value = object.to_value();
     let cells = cells(&ctx.resource, &value, now);
-    let mut row = json!({"cells": cells, "conditions": null});
+    let mut row = json!({ "cells": cells });
     match ctx.params.get("includeObject") {
-        "None" => {}
+        "None" => row["object"] = Value::Null,
         "Object" => {
             let mut whole = value;
             whole["kind"] = json!(ctx.resource.gvk.kind);

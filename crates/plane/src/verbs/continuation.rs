@@ -42,6 +42,8 @@ impl Continuation {
         let bytes = URL_SAFE_NO_PAD
             .decode(text.trim_end_matches('='))
             .map_err(|error| bad(&format!("continue key is not valid: {error}")))?;
+        crate::server::json::parse(&bytes)
+            .map_err(|why| bad(&format!("continue key is not valid: {why}")))?;
         let token: Token = serde_json::from_slice(&bytes)
             .map_err(|error| bad(&format!("continue key is not valid: {error}")))?;
         if token.version != VERSION {

@@ -11,8 +11,8 @@ use crate::patch::{self, PatchError};
 use crate::resource::Resource;
 use crate::server::params::WriteOptions;
 use crate::server::{Ctx, body, json};
-use crate::status::{Details, Error, Result};
-use crate::write::{Edit, Write};
+use crate::status::{Details, Error, FieldError, Result};
+use crate::write::{Edit, Write, typed};
 
 /// How the body is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,10 +62,18 @@ pub(crate) async fn patch(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
             Kind::Apply => write.apply(Some(live), &parsed, force)?,
             _ => apply(kind, &ctx.resource, live, &parsed, &ctx.resource.gvk.kind)?,
         };
+        fits(kind, ctx, &object, &parsed)?;
         Ok(Edit { object, duplicates: duplicates.clone() })
     };
     match write.update(&ctx.path.name, false, edit).await {
         Err(error) if error.code == 404 && kind == Kind::Apply && ctx.path.subresource.is_empty() => {
+            let name = parsed["metadata"]["name"].as_str().unwrap_or_default();
+            if !name.is_empty() && name != ctx.path.name {
+                return Err(Error::bad_request(format!(
+                    "the name of the object ({name}) does not match the name on the URL ({})",
+                    ctx.path.name
+                )));
+            }
             let uid = parsed["metadata"]["uid"].as_str().unwrap_or_default();
             if !uid.is_empty() {
                 let why = format!(
@@ -84,6 +92,23 @@ pub(crate) async fn patch(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
         Err(error) => Err(error),
         Ok(outcome) => respond(ctx, 200, outcome).await,
     }
+}
+
+/// The patched object must still have its types.
+fn fits(kind: Kind, ctx: &Ctx, object: &Value, patch: &Value) -> Result<()> {
+    if kind == Kind::Apply {
+        return Ok(());
+    }
+    let Some(mismatch) = typed::mismatch(&ctx.resource, object) else { return Ok(()) };
+    let error = match kind {
+        Kind::Strategic => FieldError::invalid(
+            "patch",
+            patch::strategic::go_print(patch),
+            format!("unrecognized type: {}", mismatch.wanted),
+        ),
+        _ => FieldError::invalid("patch", object.to_string(), mismatch.text()),
+    };
+    Err(Error::invalid_kind("", "", "", &[error]))
 }
 
 fn parse(kind: Kind, bytes: &Bytes) -> Result<(Value, Vec<String>)> {

@@ -99,6 +99,9 @@ pub(super) fn put(resource: &Resource, object: &Value, scale: &Value) -> Result<
         };
         let error = FieldError::invalid(path, replicas, words);
         let name = scale["metadata"]["name"].as_str().unwrap_or_default();
+        if resource.is_custom() {
+            return Err(Error::invalid(&resource.names, name, &[error]));
+        }
         return Err(Error::invalid_kind("autoscaling", "Scale", name, &[error]));
     }
     let mut object = object.clone();

@@ -8,7 +8,7 @@ use super::{respond, scale};
 use crate::server::params::WriteOptions;
 use crate::server::{Ctx, answer, body};
 use crate::status::{Error, FieldError, Result};
-use crate::write::{DeleteOptions, Deleted, Edit, Outcome, Write};
+use crate::write::{DeleteOptions, Deleted, Edit, Outcome, Write, typed};
 
 /// A write with this request's options.
 pub(super) fn write<'a>(ctx: &'a Ctx, options: &WriteOptions, manager: &'a str) -> Write<'a> {
@@ -31,6 +31,7 @@ pub(crate) async fn create(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
     let bytes = body::read(request).await?;
     let parsed = body::decode(&ctx.headers, &bytes, &ctx.resource)?;
     same_kind(ctx, &parsed.value)?;
+    fits(ctx, &parsed.value)?;
     let manager = ctx.manager(options.manager.as_deref());
     let outcome = write(ctx, &options, &manager).create(parsed.value, parsed.duplicates).await?;
     respond(ctx, 201, outcome).await
@@ -47,6 +48,18 @@ fn same_kind(ctx: &Ctx, object: &Value) -> Result<()> {
     Err(Error::invalid_kind(&ctx.resource.gvk.group, kind, name, &[error]))
 }
 
+/// A built-in kind's fields must have their types.
+fn fits(ctx: &Ctx, object: &Value) -> Result<()> {
+    let Some(mismatch) = typed::mismatch(&ctx.resource, object) else { return Ok(()) };
+    let gvk = &ctx.resource.gvk;
+    Err(Error::bad_request(format!(
+        "{0} in version \"{1}\" cannot be handled as a {0}: {2}",
+        gvk.kind,
+        gvk.version,
+        mismatch.text()
+    )))
+}
+
 pub(crate) async fn update(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
     let options = WriteOptions::parse(&ctx.params, "UpdateOptions", false)?;
     let bytes = body::read(request).await?;
@@ -58,6 +71,7 @@ pub(crate) async fn update(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
     }
     let parsed = body::decode(&ctx.headers, &bytes, &ctx.resource)?;
     same_kind(ctx, &parsed.value)?;
+    fits(ctx, &parsed.value)?;
     let edit = |_: &Value| Ok(Edit { object: parsed.value.clone(), duplicates: parsed.duplicates.clone() });
     match write.update(&ctx.path.name, true, edit).await {
         Err(error)

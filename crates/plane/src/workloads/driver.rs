@@ -6,16 +6,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Endpoints, Namespace, PersistentVolume, PersistentVolumeClaim, Pod, Service, ServiceAccount,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::kubelet::Kubelet;
 use super::plan::{Event, Plan, Write};
-use super::queue::{Controller, Key, Queue, concerned};
+use super::queue::{Controller, Key, Queue, concerned, key_of};
 use super::view::View;
-use super::{Workloads, deployment, node, replica_set};
+use super::{
+    Workloads, claim, cron_job, daemon_set, deployment, endpoints, job, namespace, node, replica_set,
+    stateful_set,
+};
 use crate::Plane;
 use crate::clock;
 use crate::internal::Internal;
@@ -72,7 +78,10 @@ impl Driver {
             };
             tokio::select! {
                 changes = feed.next(&self.store) => match changes {
-                    Some(changes) => changes.iter().flat_map(|change| concerned(change)).for_each(|key| self.queue.add(key)),
+                    Some(changes) => {
+                        let view = View(self.store.clone());
+                        changes.iter().flat_map(|change| concerned(&view, change)).for_each(|key| self.queue.add(key));
+                    }
                     None => self.add_all(),
                 },
                 () = sleep => {}
@@ -83,19 +92,10 @@ impl Driver {
 
     /// More happened than the history holds: looks at everything.
     fn add_all(&mut self) {
-        let view = View(self.store.clone());
-        let mut add = |controller, namespace: Option<String>, name: Option<String>| {
-            let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
-            self.queue.add(Key { controller, namespace, name });
-        };
-        for object in view.list::<Deployment>("") {
-            add(Controller::Deployment, object.metadata.namespace, object.metadata.name);
-        }
-        for object in view.list::<ReplicaSet>("") {
-            add(Controller::ReplicaSet, object.metadata.namespace, object.metadata.name);
-        }
-        for object in view.list::<Pod>("") {
-            add(Controller::Pod, object.metadata.namespace, object.metadata.name);
+        for location in self.store.locations() {
+            let object = self.store.at(&location);
+            let key = object.and_then(|object| key_of(&location.table.0, &object));
+            key.into_iter().for_each(|key| self.queue.add(key));
         }
     }
 
@@ -104,6 +104,13 @@ impl Driver {
             Controller::Deployment => self.deployment(plane, &key).await,
             Controller::ReplicaSet => self.replica_set(plane, &key).await,
             Controller::Pod => self.kubelet.look_at(plane, &key.namespace, &key.name).await,
+            Controller::StatefulSet => self.stateful_set(plane, &key).await,
+            Controller::DaemonSet => self.daemon_set(plane, &key).await,
+            Controller::Job => self.job(plane, &key).await,
+            Controller::CronJob => self.cron_job(plane, &key).await,
+            Controller::Service => self.service(plane, &key).await,
+            Controller::Claim => self.claim(plane, &key).await,
+            Controller::Namespace => self.namespace(plane, &key).await,
         };
         match outcome {
             Ok(again) => {
@@ -150,6 +157,128 @@ impl Driver {
         finished(carry_out(plane, told).await, again)?;
         done.failure.map_or(Ok(again), Err)
     }
+}
+
+/// The controllers that read some objects and carry out one plan.
+impl Driver {
+    fn view(&self) -> View {
+        View(self.store.clone())
+    }
+
+    async fn stateful_set(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
+        let view = self.view();
+        let Some(set) = view.get::<StatefulSet>(&key.namespace, &key.name) else { return Ok(None) };
+        let (owned, revisions) =
+            (view.controlled(set.metadata.uid.as_ref()), view.controlled(set.metadata.uid.as_ref()));
+        let claims = view.list(&key.namespace);
+        run(plane, stateful_set::plan(&set, &owned, &revisions, &claims, plane.clock().now())).await
+    }
+
+    async fn daemon_set(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
+        let view = self.view();
+        let Some(set) = view.get::<DaemonSet>(&key.namespace, &key.name) else { return Ok(None) };
+        run(plane, daemon_set::plan(&set, &view.controlled(set.metadata.uid.as_ref()), plane.clock().now()))
+            .await
+    }
+
+    async fn job(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
+        let view = self.view();
+        let Some(job) = view.get::<Job>(&key.namespace, &key.name) else { return Ok(None) };
+        let plan = job::plan(&job, &view.controlled(job.metadata.uid.as_ref()), plane.clock().now());
+        let again = plan.again;
+        let done = carry_out(plane, plan).await;
+        let mut told = Plan::default();
+        for name in &done.created {
+            told.event(job::COMPONENT, &job, "SuccessfulCreate", format!("Created pod: {name}"));
+        }
+        carry_out(plane, told).await;
+        finished(done, again)
+    }
+
+    async fn cron_job(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
+        let view = self.view();
+        let Some(cron) = view.get::<CronJob>(&key.namespace, &key.name) else { return Ok(None) };
+        run(plane, cron_job::plan(&cron, &view.controlled(cron.metadata.uid.as_ref()), plane.clock().now()))
+            .await
+    }
+
+    async fn service(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
+        let view = self.view();
+        let Some(service) = view.get::<Service>(&key.namespace, &key.name) else {
+            // The slices go with their owner; the Endpoints have none.
+            let Some(endpoints) = view.get::<Endpoints>(&key.namespace, &key.name) else { return Ok(None) };
+            let ours = endpoints
+                .metadata
+                .labels
+                .as_ref()
+                .is_some_and(|labels| labels.contains_key(endpoints::MANAGED_BY));
+            let mut plan = Plan::default();
+            if ours {
+                plan.delete(&endpoints);
+            }
+            return run(plane, plan).await;
+        };
+        let (pods, slices) = (view.list(&key.namespace), view.controlled(service.metadata.uid.as_ref()));
+        let known = view.get::<Endpoints>(&key.namespace, &key.name);
+        run(plane, endpoints::plan(&service, &pods, known.as_ref(), &slices)).await
+    }
+
+    async fn claim(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
+        let view = self.view();
+        let Some(claim) = view.get::<PersistentVolumeClaim>(&key.namespace, &key.name) else {
+            return self.reclaim(plane, key).await;
+        };
+        let (volumes, users) = (view.list(""), view.list(&key.namespace));
+        match claim::step(&claim, &volumes, &users, plane.clock().now()) {
+            claim::Step::Rest => Ok(None),
+            claim::Step::Do(plan) => run(plane, plan).await,
+            claim::Step::Bind(plan, volume) => {
+                let again = plan.again;
+                finished(carry_out(plane, plan).await, again)?;
+                let bound = serde_json::to_value(claim::bound(&claim, &volume)).unwrap_or_default();
+                Internal::new(plane, MANAGER).amend(&claim, |object| {
+                    for part in ["spec", "status"] {
+                        object[part] = bound[part].clone();
+                    }
+                    object["metadata"]["annotations"] = bound["metadata"]["annotations"].clone();
+                })?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Volumes made for a claim that is gone go too.
+    async fn reclaim(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
+        let mut plan = Plan::default();
+        for volume in self.view().list::<PersistentVolume>("") {
+            let spec = volume.spec.clone().unwrap_or_default();
+            let of_claim = spec.claim_ref.as_ref().is_some_and(|claim| {
+                claim.namespace.as_deref() == Some(&*key.namespace)
+                    && claim.name.as_deref() == Some(&*key.name)
+            });
+            if of_claim && spec.persistent_volume_reclaim_policy.as_deref() == Some("Delete") {
+                let mut freed = volume.clone();
+                if freed.metadata.finalizers.take().is_some() {
+                    plan.update(&freed);
+                }
+                plan.delete(&volume);
+            }
+        }
+        run(plane, plan).await
+    }
+
+    async fn namespace(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
+        let view = self.view();
+        let Some(space) = view.get::<Namespace>("", &key.name) else { return Ok(None) };
+        let account = view.get::<ServiceAccount>(&key.name, namespace::DEFAULT_ACCOUNT);
+        let root = view.get::<ConfigMap>(&key.name, namespace::ROOT_CA);
+        run(plane, namespace::plan(&space, account.as_ref(), root.as_ref(), self.kubelet.root_ca())).await
+    }
+}
+
+async fn run(plane: &Plane, plan: Plan) -> Result<Option<Duration>, Error> {
+    let again = plan.again;
+    finished(carry_out(plane, plan).await, again)
 }
 
 fn finished(done: Done, again: Option<Duration>) -> Result<Option<Duration>, Error> {

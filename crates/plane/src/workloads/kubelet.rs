@@ -30,6 +30,10 @@ impl Kubelet {
         Self { workloads, entered: HashMap::new() }
     }
 
+    pub(super) fn root_ca(&self) -> &str {
+        &self.workloads.root_ca
+    }
+
     /// Takes a Pod one step further; tells when to look again.
     pub(super) async fn look_at(
         &mut self,

@@ -4,16 +4,24 @@
 //! Each controller is a pure function from objects to a plan; [`driver`] reads, asks and writes. Containers do not run:
 //! what is simulated says so in an annotation, and a [`Script`] tells it to behave otherwise.
 
+mod claim;
+mod cron_job;
+mod daemon_set;
 mod deployment;
 mod driver;
+mod endpoints;
+mod job;
 mod kubelet;
 mod logs;
+mod namespace;
 mod node;
 mod plan;
 mod pod;
 mod pods;
 mod queue;
 mod replica_set;
+mod schedule;
+mod stateful_set;
 mod view;
 
 use std::sync::Arc;
@@ -36,6 +44,7 @@ type Director = dyn Fn(&Pod) -> Option<Script> + Send + Sync;
 #[must_use]
 pub struct Workloads {
     director: Option<Arc<Director>>,
+    root_ca: String,
     logs: Arc<Logs>,
 }
 
@@ -48,6 +57,12 @@ impl Workloads {
     /// Lets a test decide how each Pod behaves; where it decides nothing the Pod's annotation does.
     pub fn directed(mut self, director: impl Fn(&Pod) -> Option<Script> + Send + Sync + 'static) -> Self {
         self.director = Some(Arc::new(director));
+        self
+    }
+
+    /// The certificate authority (PEM) that the ConfigMap `kube-root-ca.crt` of every namespace holds.
+    pub fn root_ca(mut self, pem: impl Into<String>) -> Self {
+        self.root_ca = pem.into();
         self
     }
 

@@ -3,8 +3,11 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Service};
 use tokio::time::Instant;
 
+use super::namespace::{DEFAULT_ACCOUNT, ROOT_CA};
+use super::view::View;
 use crate::store::{Change, Object};
 
 /// An object, by the controller that looks after it.
@@ -19,35 +22,106 @@ pub(super) struct Key {
 pub(super) enum Controller {
     Deployment,
     ReplicaSet,
+    StatefulSet,
+    DaemonSet,
+    Job,
+    CronJob,
     Pod,
+    Service,
+    Claim,
+    Namespace,
 }
 
 /// Tables whose objects have a controller.
 const WATCHED: &[(&str, Controller)] = &[
     ("apps/deployments", Controller::Deployment),
     ("apps/replicasets", Controller::ReplicaSet),
+    ("apps/statefulsets", Controller::StatefulSet),
+    ("apps/daemonsets", Controller::DaemonSet),
+    ("batch/jobs", Controller::Job),
+    ("batch/cronjobs", Controller::CronJob),
     ("/pods", Controller::Pod),
+    ("/services", Controller::Service),
+    ("/persistentvolumeclaims", Controller::Claim),
+    ("/namespaces", Controller::Namespace),
 ];
 
 /// Kinds that own others, and want to know how those fare.
-const OWNERS: &[(&str, Controller)] =
-    &[("Deployment", Controller::Deployment), ("ReplicaSet", Controller::ReplicaSet)];
+const OWNERS: &[(&str, Controller)] = &[
+    ("Deployment", Controller::Deployment),
+    ("ReplicaSet", Controller::ReplicaSet),
+    ("StatefulSet", Controller::StatefulSet),
+    ("DaemonSet", Controller::DaemonSet),
+    ("Job", Controller::Job),
+    ("CronJob", Controller::CronJob),
+];
 
 /// The keys that a change concerns.
-pub(super) fn concerned(change: &Change) -> Vec<Key> {
+pub(super) fn concerned(view: &View, change: &Change) -> Vec<Key> {
     let facts = &change.object.facts;
-    let mut keys = vec![];
-    if let Some((_, controller)) = WATCHED.iter().find(|(table, _)| *table == &*change.table.0) {
-        keys.push(Key {
-            controller: *controller,
-            namespace: facts.namespace.to_string(),
-            name: facts.name.to_string(),
-        });
-        for object in change.old.iter().chain([&change.object]) {
-            keys.extend(owners(object));
+    let key = |controller, namespace: &str, name: &str| Key {
+        controller,
+        namespace: namespace.into(),
+        name: name.into(),
+    };
+    let mut keys: Vec<Key> =
+        change.old.iter().chain([&change.object]).flat_map(|object| owners(object)).collect();
+    let table = &*change.table.0;
+    if let Some((_, controller)) = WATCHED.iter().find(|(watched, _)| *watched == table) {
+        keys.push(key(*controller, &facts.namespace, &facts.name));
+    }
+    match table {
+        "/pods" => {
+            for service in view.list::<Service>(&facts.namespace) {
+                let selector = service.spec.and_then(|spec| spec.selector).unwrap_or_default();
+                let selects = |object: &Object| {
+                    selector.iter().all(|(name, value)| object.facts.label(name) == Some(value))
+                };
+                if !selector.is_empty()
+                    && change.old.iter().chain([&change.object]).any(|object| selects(object))
+                {
+                    keys.push(key(
+                        Controller::Service,
+                        &facts.namespace,
+                        &service.metadata.name.unwrap_or_default(),
+                    ));
+                }
+            }
+            if change.removed {
+                let claims = view.list::<PersistentVolumeClaim>(&facts.namespace);
+                let leaving = claims.into_iter().filter(|claim| claim.metadata.deletion_timestamp.is_some());
+                keys.extend(leaving.map(|claim| {
+                    key(Controller::Claim, &facts.namespace, &claim.metadata.name.unwrap_or_default())
+                }));
+            }
         }
+        "/endpoints" => keys.push(key(Controller::Service, &facts.namespace, &facts.name)),
+        "/persistentvolumes" if !change.removed => {
+            let waiting = view.list::<PersistentVolumeClaim>("");
+            let waiting = waiting
+                .into_iter()
+                .filter(|claim| claim.spec.as_ref().is_some_and(|spec| spec.volume_name.is_none()));
+            keys.extend(waiting.map(|claim| {
+                let meta = claim.metadata;
+                key(Controller::Claim, &meta.namespace.unwrap_or_default(), &meta.name.unwrap_or_default())
+            }));
+        }
+        "/serviceaccounts" if &*facts.name == DEFAULT_ACCOUNT => {
+            keys.push(key(Controller::Namespace, "", &facts.namespace))
+        }
+        "/configmaps" if &*facts.name == ROOT_CA => {
+            keys.push(key(Controller::Namespace, "", &facts.namespace))
+        }
+        _ => {}
     }
     keys
+}
+
+/// The key of an object that the history no longer tells of.
+pub(super) fn key_of(table: &str, object: &Object) -> Option<Key> {
+    let (_, controller) = WATCHED.iter().find(|(watched, _)| *watched == table)?;
+    let (namespace, name) = (object.facts.namespace.to_string(), object.facts.name.to_string());
+    Some(Key { controller: *controller, namespace, name })
 }
 
 fn owners(object: &Object) -> impl Iterator<Item = Key> + '_ {

@@ -32,13 +32,18 @@ impl Write<'_> {
 
     /// Books what this write changes.
     pub(super) fn book(&self, old: Option<&Value>, object: &mut Value) {
+        if self.subresource == "scale" && !old.is_some_and(replicas_are_tracked) {
+            // Replicas that nobody owns are not taken into possession by scaling.
+            return;
+        }
         self.with_context(|context| apply::record_update(context, old, object));
     }
 
     /// Applies a configuration to the live object, or to none.
     pub(crate) fn apply(&self, live: Option<&Value>, config: &Value, force: bool) -> Result<Value> {
+        let config = self.without_reset_fields(config);
         let applied = self
-            .with_context(|context| apply::apply(context, live, config, force))
+            .with_context(|context| apply::apply(context, live, &config, force))
             .ok_or_else(|| Error::internal("this kind has no schema to apply by"))?;
         applied.map_err(|error| match &error {
             ApplyError::BadRequest(_) => Error::bad_request(error.to_string()),
@@ -57,4 +62,35 @@ impl Write<'_> {
             }
         })
     }
+
+    /// What this subresource resets is not applied either.
+    fn without_reset_fields(&self, config: &Value) -> Value {
+        let mut config = config.clone();
+        if let Some(fields) = config.as_object_mut() {
+            match self.subresource {
+                "" if self.resource.has_status() => drop(fields.remove("status")),
+                "status" if self.resource.is_custom() => {
+                    fields.retain(|name, _| {
+                        matches!(name.as_str(), "apiVersion" | "kind" | "metadata" | "status")
+                    });
+                    if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+                        let identity = ["name", "namespace", "uid", "resourceVersion", "managedFields"];
+                        metadata.retain(|name, _| identity.contains(&name.as_str()));
+                    }
+                }
+                "status" => drop(fields.remove("spec")),
+                _ => {}
+            }
+        }
+        config
+    }
+}
+
+/// Whether any manager owns `spec.replicas`.
+fn replicas_are_tracked(object: &Value) -> bool {
+    object["metadata"]["managedFields"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|entry| entry["fieldsV1"]["f:spec"].get("f:replicas").is_some())
 }

@@ -21,20 +21,15 @@ impl Write<'_> {
             return Err(Error::bare("resourceVersion should not be set on objects to be created"));
         }
         metadata::place(&mut object, self.namespace)?;
-        let unknown = shape::prune(resource, &mut object);
+        let unknown = shape::prune(resource, &mut object, self.applied);
         Strays { duplicates, unknown }.judge(self.validation, resource, self.warnings)?;
         if resource.has_status() && resource.names.plural.as_ref() != "nodes" {
             object.as_object_mut().map(|o| o.remove("status"));
         }
         let meta = metadata::of(&mut object);
-        for field in [
-            "uid",
-            "creationTimestamp",
-            "generation",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "selfLink",
-        ] {
+        for field in
+            ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"]
+        {
             meta.remove(field);
         }
         shape::complete(resource, &mut object);
@@ -47,7 +42,7 @@ impl Write<'_> {
         let name = metadata::text(&object, "name").to_string();
         let mut object = self.mutate(Operation::Create, &name, object, &Value::Null).await?;
         if object != before {
-            shape::prune(resource, &mut object);
+            shape::prune(resource, &mut object, self.applied);
             shape::complete(resource, &mut object);
             metadata::tidy(&mut object, self.warnings);
             self.book(None, &mut object);

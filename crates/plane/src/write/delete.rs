@@ -144,7 +144,7 @@ impl Write<'_> {
         life::prepare_delete(self.plane, resource, &mut object);
         let grace = self.grace(&old, options);
         let pending = grace > 0 || life::held(resource, &object);
-        if options.dry_run {
+        if options.dry_run && !pending {
             return Ok(Some(Deleted::Dry(live.clone())));
         }
         if !pending {
@@ -156,6 +156,9 @@ impl Write<'_> {
             return Ok(Some(Deleted::Pending(live.clone())));
         }
         let draft = self.draft(object).await?;
+        if options.dry_run {
+            return Ok(Some(Deleted::Pending(Arc::new(draft.seal(live.revision)))));
+        }
         match self.plane.store().put(&resource.table, &draft, Expect::Revision(live.revision)) {
             Ok(stored) => {
                 life::stored(self.plane, resource, &stored);

@@ -8,6 +8,7 @@ mod create;
 mod delete;
 mod metadata;
 mod shape;
+pub(crate) mod typed;
 mod update;
 mod versions;
 

@@ -47,10 +47,12 @@ impl Strays {
 }
 
 /// Drops unknown fields; tells which.
-pub(super) fn prune(resource: &Resource, object: &mut Value) -> Vec<String> {
+///
+/// After an apply `null` stays where a struct was emptied, for validation to refuse.
+pub(super) fn prune(resource: &Resource, object: &mut Value, applied: bool) -> Vec<String> {
     let Some(schema) = resource.schema() else { return Vec::new() };
     let unknown = schema::prune(schema, object, true);
-    if resource.is_custom() {
+    if resource.is_custom() && !applied {
         schema::drop_nulls(schema, object);
     }
     unknown
@@ -78,17 +80,29 @@ pub(super) fn check(
     warnings: &Warnings,
 ) -> Vec<FieldError> {
     let Some(custom) = &resource.custom else {
-        return if is_definition(resource) {
-            schema::crd::check(object, old)
-        } else {
-            builtin::validate(&resource.gvk, object, old)
-        };
+        return if is_definition(resource) { schema::crd::check(object, old) } else { Vec::new() };
     };
     let found = schema::validate(&custom.structural, object, old);
     warnings.extend(found.warnings);
-    found.errors
+    let mut errors = found.errors;
+    if let Some(scale) = &custom.scale {
+        errors.extend(check_replicas(object, &scale.spec_replicas));
+        errors.extend(check_replicas(object, &scale.status_replicas));
+    }
+    errors
 }
 
 fn is_definition(resource: &Resource) -> bool {
     !resource.is_custom() && resource.gvk.kind.as_ref() == "CustomResourceDefinition"
+}
+
+/// What `/scale` would show must fit a Scale.
+fn check_replicas(object: &Value, path: &str) -> Option<FieldError> {
+    let replicas = object.pointer(&path.replace('.', "/"))?.as_i64()?;
+    let words = match replicas {
+        ..0 => "should be a non-negative integer",
+        n if n > i64::from(i32::MAX) => "should be less than or equal to 2147483647",
+        _ => return None,
+    };
+    Some(FieldError::invalid(path, replicas, words))
 }

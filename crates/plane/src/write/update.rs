@@ -56,7 +56,7 @@ impl Write<'_> {
         let stale_is_final = is_put && !metadata::text(&object, "resourceVersion").is_empty();
         metadata::keep(&mut object, &old);
         self.reset(&mut object, &old);
-        let unknown = shape::prune(resource, &mut object);
+        let unknown = shape::prune(resource, &mut object, self.applied);
         if self.subresource != "scale" {
             Strays { duplicates, unknown }.judge(self.validation, resource, self.warnings)?;
         }
@@ -70,14 +70,16 @@ impl Write<'_> {
         if object != before {
             metadata::keep(&mut object, &old);
             self.reset(&mut object, &old);
-            shape::prune(resource, &mut object);
+            shape::prune(resource, &mut object, self.applied);
             shape::complete(resource, &mut object);
             metadata::tidy(&mut object, self.warnings);
             self.book(Some(&before), &mut object);
         }
 
         let mut errors = metadata::check(&object, resource, self.warnings);
-        errors.extend(metadata::check_update(&object, &old));
+        // The real server checks this twice, and tells it twice.
+        let forbidden = metadata::check_update(&object, &old);
+        errors.extend(forbidden.iter().cloned().chain(forbidden.iter().cloned()));
         errors.extend(shape::check(resource, &object, Some(&old), self.warnings));
         if !errors.is_empty() {
             return Err(Error::invalid(&resource.names, name, &errors));
@@ -162,7 +164,7 @@ impl Write<'_> {
         if !uid.is_empty() && uid != real {
             if !is_put {
                 let error = FieldError::invalid("metadata.uid", uid, "field is immutable");
-                return Err(Error::invalid(names, name, &[error]));
+                return Err(Error::invalid(names, name, &[error.clone(), error]));
             }
             let prefix = if names.group.is_empty() { String::new() } else { format!("{}/", names.group) };
             let why = format!(

@@ -1,8 +1,8 @@
-//! Rights, webhooks and certificates.
+//! Rights and webhooks.
 
 use serde_json::{Value, json};
 
-use super::{Cells, Printer, age_of, list, name, or, text};
+use super::{Cells, Printer, age_of, list, name, text};
 
 pub(super) fn printer(key: (&str, &str)) -> Option<Printer> {
     let (headings, cells): (&[&str], Cells) = match key {
@@ -52,31 +52,6 @@ pub(super) fn printer(key: (&str, &str)) -> Option<Printer> {
                     (namespace, name) => format!("{namespace}/{name}"),
                 };
                 vec![name(o), o["spec"]["policyName"].clone(), json!(shown), age_of(o, now)]
-            })
-        }
-        ("certificates.k8s.io", "CertificateSigningRequest") => {
-            (&["Name", "Age", "SignerName", "Requestor", "RequestedDuration", "Condition"], |o, now| {
-                let conditions: Vec<&str> =
-                    list(&o["status"]["conditions"]).iter().map(|c| text(&c["type"])).collect();
-                let mut shown = if conditions.contains(&"Denied") {
-                    "Denied".to_string()
-                } else if conditions.contains(&"Approved") {
-                    "Approved".to_string()
-                } else {
-                    "Pending".to_string()
-                };
-                if !text(&o["status"]["certificate"]).is_empty() {
-                    shown.push_str(",Issued");
-                }
-                let spec = &o["spec"];
-                vec![
-                    name(o),
-                    age_of(o, now),
-                    or(&spec["signerName"], "<none>"),
-                    or(&spec["username"], ""),
-                    or(&spec["expirationSeconds"], "<none>"),
-                    json!(shown),
-                ]
             })
         }
         _ => return None,

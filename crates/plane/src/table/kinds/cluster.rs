@@ -52,9 +52,6 @@ pub(super) fn printer(key: (&str, &str)) -> Option<Printer> {
                 ]
             })
         }
-        ("node.k8s.io", "RuntimeClass") => {
-            (&["Name", "Handler", "Age"], |o, now| vec![name(o), o["handler"].clone(), age_of(o, now)])
-        }
         _ => return None,
     };
     Some(Printer { headings, cells })

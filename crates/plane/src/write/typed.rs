@@ -1,0 +1,152 @@
+//! Whether a body fits the Go types of a built-in kind, and what Go's decoder says if not.
+
+use serde_json::Value;
+
+use crate::resource::Resource;
+use crate::schema::{Additional, Schema, Type};
+
+/// A value of the wrong type.
+pub(crate) struct Mismatch {
+    /// What was found: `number`.
+    found: String,
+    /// The innermost struct and the path from the root: `DeploymentSpec.spec.replicas`.
+    field: String,
+    /// What was wanted: `int32`.
+    pub(crate) wanted: String,
+}
+
+impl Mismatch {
+    /// The decoder's sentence.
+    pub(crate) fn text(&self) -> String {
+        let Self { found, field, wanted } = self;
+        format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
+    }
+}
+
+/// The first value of the wrong type in an object of a built-in kind.
+pub(crate) fn mismatch(resource: &Resource, object: &Value) -> Option<Mismatch> {
+    if resource.is_custom() {
+        return None;
+    }
+    let root = &resource.gvk.kind;
+    look(resource.schema()?, object, &mut Vec::new(), root)
+}
+
+fn look<'a>(schema: &'a Schema, value: &'a Value, path: &mut Vec<&'a str>, owner: &str) -> Option<Mismatch> {
+    let fails = |found: String| {
+        let field = format!("{owner}.{}", path.join("."));
+        Some(Mismatch { found, field, wanted: go_type(schema) })
+    };
+    if value.is_null() || schema.int_or_string || schema.preserve_unknown || reads_itself(schema) {
+        return None;
+    }
+    match (schema.kind?, value) {
+        (Type::String, Value::String(_))
+        | (Type::Boolean, Value::Bool(_))
+        | (Type::Number, Value::Number(_)) => None,
+        (Type::Integer, Value::Number(n)) if n.is_i64() || n.is_u64() => {
+            let fits = schema.format.as_deref() != Some("int32")
+                || n.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
+            if fits { None } else { fails(format!("number {n}")) }
+        }
+        (Type::Integer, Value::Number(n)) => fails(format!("number {n}")),
+        (Type::Object, Value::Object(fields)) => {
+            let inner = schema.definition.as_deref().and_then(|d| d.rsplit('.').next()).unwrap_or(owner);
+            for (name, value) in fields {
+                match (schema.properties.get(name), &schema.additional) {
+                    (Some(property), _) => {
+                        path.push(name);
+                        let found = look(property, value, path, inner);
+                        path.pop();
+                        if found.is_some() {
+                            return found;
+                        }
+                    }
+                    (None, Additional::Of(of)) => {
+                        if let Some(found) = look(of, value, path, owner) {
+                            return Some(found);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            None
+        }
+        (Type::Array, Value::Array(items)) => {
+            let of = schema.element()?;
+            items.iter().find_map(|item| look(of, item, path, owner))
+        }
+        (_, other) => fails(kind(other).to_string()),
+    }
+}
+
+/// Types that have a reading of their own.
+fn reads_itself(schema: &Schema) -> bool {
+    schema.definition.as_deref().is_some_and(|name| {
+        matches!(
+            name.rsplit('.').next(),
+            Some("Quantity" | "IntOrString" | "Time" | "MicroTime" | "RawExtension" | "JSON" | "FieldsV1")
+        ) || name.contains("JSONSchemaProps")
+    })
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn go_type(schema: &Schema) -> String {
+    match schema.kind {
+        Some(Type::String) => "string".into(),
+        Some(Type::Boolean) => "bool".into(),
+        Some(Type::Number) => "float64".into(),
+        Some(Type::Integer) => schema.format.clone().unwrap_or_else(|| "int64".into()),
+        Some(Type::Array) => format!("[]{}", schema.element().map_or_else(String::new, go_type)),
+        Some(Type::Object) | None => match (&schema.definition, &schema.additional) {
+            (Some(name), _) => {
+                let mut parts = name.rsplitn(3, '.');
+                let (name, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+                format!("{version}.{name}")
+            }
+            (None, Additional::Of(of)) => format!("map[string]{}", go_type(of)),
+            _ => "map[string]interface {}".into(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::resource::Registry;
+
+    #[test]
+    fn the_first_wrong_type_is_told_as_go_tells_it() {
+        let catalog = Registry::new().catalog();
+        let say = |group: &str, plural: &str, object: Value| {
+            mismatch(catalog.find(group, "v1", plural).unwrap(), &object).map(|m| m.text())
+        };
+        assert_eq!(
+            say("", "configmaps", json!({"data": {"a": 5}})).unwrap(),
+            "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
+        );
+        assert_eq!(
+            say("apps", "deployments", json!({"spec": {"replicas": "x"}})).unwrap(),
+            "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"
+        );
+        assert_eq!(
+            say("", "pods", json!({"metadata": {"labels": []}})).unwrap(),
+            "json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of type map[string]string"
+        );
+        let fine = json!({"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}],
+            "resources": {"limits": {"cpu": 1}}, "livenessProbe": {"httpGet": {"port": "http"}}}]}});
+        assert_eq!(say("", "pods", fine), None);
+    }
+}
