@@ -1,7 +1,17 @@
 //! The operator's settings: the original's environment variables under the same names.
 
+use quintet_kit::config::Variable;
+
 /// The platform's CA bundle, if the namespace has one.
 pub const PLATFORM_CA_BUNDLE: &str = "odh-trusted-ca-bundle";
+
+/// The variables that are read, under the original's names.
+pub const VARIABLES: [Variable; 4] = [
+    Variable::new("MLFLOW_IMAGE", "image of every container whose MLflow names none"),
+    Variable::new("GATEWAY_NAME", "the gateway that routes attach to"),
+    Variable::new("MLFLOW_URL", "where people reach the gateway, without a path"),
+    Variable::new("SECTION_TITLE", "section of the console's application menu"),
+];
 
 /// What the operator is told at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,13 +16,14 @@ use quintet_api::{
 };
 use quintet_kit::{
     Context, Desired, Kind, Meta, ObjectKey, System,
+    config::environment_row,
     run::{Fatal, Observed, RenderError, Started},
-    wiring::{ConfigRow, Origin, ServiceRow, SystemRows},
+    wiring::{Origin, ServiceRow, SystemRows},
 };
 
 use crate::{
     Apis, Config, GcObjects, Inputs,
-    config::PLATFORM_CA_BUNDLE,
+    config::{PLATFORM_CA_BUNDLE, VARIABLES},
     mlflow::{Error, controller, desired::desired, wiring},
 };
 
@@ -87,17 +88,12 @@ impl System for Mlflow {
     }
 
     fn rows(&self) -> SystemRows {
-        let variables = ["MLFLOW_IMAGE", "GATEWAY_NAME", "MLFLOW_URL", "SECTION_TITLE"];
         SystemRows {
             system: self.name().into(),
             controllers: vec![wiring(&self.config).rows().clone()],
             services: self.services(),
             crds: vec![MLflowConfig::gvk(), MLflow::gvk()],
-            config: vec![ConfigRow {
-                kind: "Environment".into(),
-                name: String::new(),
-                keys: variables.map(Into::into).to_vec(),
-            }],
+            config: vec![environment_row(&VARIABLES)],
             ..SystemRows::default()
         }
     }

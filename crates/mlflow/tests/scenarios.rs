@@ -5,12 +5,14 @@ mod support;
 
 use k8s_openapi::api::{
     apps::v1::Deployment,
-    batch::v1::CronJob,
     core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount},
     networking::v1::NetworkPolicy,
 };
 use quintet_api::foreign::{gateway::HTTPRoute, monitoring::ServiceMonitor};
+use quintet_kit::{System, run::Observed};
+use quintet_mlflow::Mlflow;
 use serde_json::{Value, json};
+use std::time::Duration;
 use support::stage::{NAMESPACE, OPENSHIFT, PLAIN, Serves, Stage, install};
 use support::{Objects, at, base, container, env, pod};
 
@@ -56,7 +58,8 @@ fn assert_applied(stored: &Objects, wanted: &Objects) {
     }
 }
 
-/// Creates the resource of a worked case and compares what is stored with what rendering it gives.
+/// Creates the resource of a worked case; what is stored must equal the case, and what rendering it without a cluster
+/// gives.
 async fn assert_case(case: &str, serves: Serves, variables: &[(&str, &str)], config_maps: &[&str]) -> Stage {
     let stage = Stage::new(serves, variables).await;
     for name in config_maps {
@@ -65,22 +68,23 @@ async fn assert_case(case: &str, serves: Serves, variables: &[(&str, &str)], con
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cases/{case}.cr.yaml"));
     let resource: Value =
         serde_saphyr::from_str(&std::fs::read_to_string(path).expect("the case")).expect("YAML");
-    let mlflow = stage.create(resource["spec"].clone()).await;
-    let inputs = quintet_mlflow::Inputs {
-        apis: quintet_mlflow::Apis {
-            console_link: serves.console_link,
-            http_route: serves.http_route,
-            service_monitor: serves.service_monitor,
-        },
-        platform_ca: config_maps.contains(&"odh-trusted-ca-bundle"),
-        ..quintet_mlflow::Inputs::default()
-    };
-    let rendered = support::children(&mlflow, &support::config(variables), &inputs).expect("it can be built");
-    assert_applied(&stage.owned().await, &rendered);
+    stage.create(resource["spec"].clone()).await;
+    assert_rendered(&stage, variables).await;
     let mark = stage.plane.requests().mark();
-    tokio::time::sleep(std::time::Duration::from_secs(300)).await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
     assert_eq!(stage.writes(mark), Vec::<String>::new(), "at rest nothing is written");
     stage
+}
+
+/// What is stored is what rendering the stored resource, with all else that is stored, gives.
+async fn assert_rendered(stage: &Stage, variables: &[(&str, &str)]) {
+    let system = Mlflow::new(support::config(variables));
+    let observed = Observed::new(stage.everything().await);
+    let mlflow = stage.dynamic().await;
+    let rendered = system.render(&mlflow, &observed).expect("it can be rendered");
+    let mut rendered: Objects = rendered.to_values().into_iter().map(|o| (support::id(&o), o)).collect();
+    rendered.values_mut().for_each(support::shorten);
+    assert_applied(&stage.owned().await, &rendered);
 }
 
 #[tokio::test(start_paused = true)]
@@ -188,7 +192,7 @@ async fn an_api_that_is_installed_later_is_picked_up() {
     stage.create(base()).await;
     install(&stage.admin, quintet_api::crd::of::<HTTPRoute>()).await;
     install(&stage.admin, quintet_api::crd::of::<ServiceMonitor>()).await;
-    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(stage.get::<HTTPRoute>("mlflow").await.is_some());
     assert!(stage.get::<ServiceMonitor>("mlflow-metrics-monitor").await.is_some());
     assert_eq!(stage.status().await["url"], "https://gw.test/mlflow");
@@ -347,7 +351,7 @@ async fn an_account_called_like_the_jobs_does_not_loop() {
     let stage = Stage::plain().await;
     stage.create(with(json!({ "serviceAccountName": "mlflow-gc-sa" }))).await;
     let mark = stage.plane.requests().mark();
-    tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(stage.writes(mark), Vec::<String>::new());
     assert!(stage.get::<ServiceAccount>("mlflow-gc-sa").await.is_some());
 }
@@ -386,7 +390,7 @@ async fn scenario_32_a_deleted_resource_is_written_for_no_more() {
         .delete("mlflow", &Default::default())
         .await
         .unwrap();
-    tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(stage.writes(mark), ["delete mlflows/mlflow"]);
 }
 
@@ -443,7 +447,7 @@ async fn an_account_of_another_controller_is_left_alone_and_named() {
 async fn what_the_conditions_do_not_say_is_an_event_once() {
     let stage = Stage::plain().await;
     stage.create(with(json!({ "podLabels": { "app": "x" } }))).await;
-    tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
     let reasons: Vec<String> = stage.events().await.into_iter().map(|(reason, _)| reason).collect();
     assert_eq!(reasons, ["PodLabelIgnored", "SecretMissing"]);
 }

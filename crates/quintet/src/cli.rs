@@ -14,6 +14,11 @@ Exit codes:
   4  an object or kind that was named does not exist
   5  what was asked to become ready did not";
 
+const MAAS_API_EXAMPLES: &str = "\
+Examples:
+  quintet maas-api --secure=false --address 127.0.0.1:8080
+  quintet maas-api --help                                     # every flag";
+
 const PAYLOAD_EXAMPLES: &str = "\
 Examples:
   quintet payload-processing --streaming
@@ -52,6 +57,13 @@ pub enum Command {
     Tree(tree::Args),
     /// Delete objects
     Delete(delete::Args),
+    /// Serve API keys, subscriptions and models over HTTP
+    #[command(after_help = MAAS_API_EXAMPLES, disable_help_flag = true)]
+    MaasApi {
+        /// The original's flags; --help lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
+        flags: Vec<String>,
+    },
     /// Process requests and responses between a gateway and model providers (Envoy ext_proc)
     #[command(after_help = PAYLOAD_EXAMPLES)]
     PayloadProcessing(quintet_payload::config::Flags),

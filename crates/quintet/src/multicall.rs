@@ -8,8 +8,17 @@ use std::process::ExitCode;
 pub fn as_original(arguments: &[OsString]) -> Option<ExitCode> {
     let name = Path::new(arguments.first()?).file_name()?.to_str()?;
     match name {
+        "maas-api" => Some(maas_api(&arguments[1..])),
         "bbr" => Some(quintet_payload::cli::main(arguments.iter().cloned())),
         _ => None,
+    }
+}
+
+fn maas_api(flags: &[OsString]) -> ExitCode {
+    let flags: Vec<String> = flags.iter().map(|flag| flag.to_string_lossy().into_owned()).collect();
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(quintet_maas_api::cli::run(&flags)),
+        Err(error) => crate::errors::report(&anyhow::Error::new(error).context("starting the runtime")),
     }
 }
 
@@ -24,6 +33,11 @@ mod tests {
     #[test]
     fn the_programs_name_decides_wherever_it_lies() {
         assert!(started_as("/usr/bin/quintet").is_none());
-        assert!(started_as("/bbr").is_some(), "the original's flags are read, and this one is refused");
+        for original in ["/bbr", "/usr/local/bin/maas-api"] {
+            assert!(
+                started_as(original).is_some(),
+                "{original} reads the original's flags, and refuses this one"
+            );
+        }
     }
 }

@@ -87,6 +87,11 @@ fn mlflow_has_every_row_of_the_page_its_users_know() {
 }
 
 #[test]
+fn maas_has_the_service_of_payload_processing() {
+    assert!(has_service(&system("maas"), "payload-processing", 9004));
+}
+
+#[test]
 fn a_page_for_scripts_has_all_its_parts() {
     let page = system("mlflow");
     for part in ["system", "watches", "writes", "services", "crds", "webhooks", "endpoints", "config"] {

@@ -2,7 +2,7 @@
 //! survive.
 
 use super::error::ApplyError;
-use crate::error::says_not_found;
+use crate::error::{is_not_found, says_not_found};
 use crate::fence::Fence;
 use crate::key::ObjectKey;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
@@ -37,7 +37,11 @@ impl Target<'_> {
     }
 
     pub(super) async fn get(&self) -> Result<Option<DynamicObject>, ApplyError> {
-        self.api().get_opt(&self.key.name).await.map_err(|error| self.error(error))
+        match self.api().get(&self.key.name).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if is_not_found(&error) => Ok(None), // nor is it there if its kind is not served
+            Err(error) => Err(self.error(error)),
+        }
     }
 
     pub(super) async fn apply(&self, intent: &(impl Serialize + Debug)) -> Result<DynamicObject, ApplyError> {

@@ -20,6 +20,7 @@ pub(crate) use hubs::Found;
 pub use hubs::{Hubs, WeakHubs};
 pub use store::Index;
 
+use crate::error::is_not_found;
 use crate::key::ObjectKey;
 use crate::kind::{Gvk, Kind};
 use crate::metrics::CacheMetrics;
@@ -255,8 +256,11 @@ impl<K: Kind> Hub<K> {
 
     /// The object of this name, as the server has it.
     async fn request(client: &Client, key: &ObjectKey) -> kube::Result<Option<Arc<K>>> {
-        let got = Self::api(client, key.namespace.as_deref()).get_opt(&key.name).await?;
-        let mut object = got.map(Carrier::into_object).transpose()?;
+        let mut object = match Self::api(client, key.namespace.as_deref()).get(&key.name).await {
+            Ok(got) => Some(got.into_object()?),
+            Err(error) if is_not_found(&error) => None, // nor is it there if its kind is not served
+            Err(error) => return Err(error),
+        };
         object.iter_mut().for_each(slim);
         Ok(object.map(Arc::new))
     }

@@ -2,15 +2,18 @@
 
 use super::rest::RestMetrics;
 use crate::kind::Gvk;
+use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// controller-runtime's own bounds of a reconcile's duration.
 const RECONCILE_SECONDS: [f64; 34] = [
@@ -59,6 +62,7 @@ struct CacheLabels {
     selection: String,
 }
 
+type Seconds = Gauge<f64, AtomicU64>;
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
 #[derive(Debug)]
@@ -77,6 +81,10 @@ struct Families {
     retries: Family<QueueLabels, Counter>,
     queued: Histograms<QueueLabels>,
     worked: Histograms<QueueLabels>,
+    unfinished: Family<QueueLabels, Seconds>,
+    longest: Family<QueueLabels, Seconds>,
+    /// The work under way in each queue, from which the two above are computed when somebody looks.
+    working: Mutex<HashMap<QueueLabels, Working>>,
     writes: Family<WriteLabels, Counter>,
     objects: Family<CacheLabels, Gauge>,
     invalid: Family<CacheLabels, Counter>,
@@ -113,6 +121,9 @@ impl Metrics {
             retries: Family::default(),
             queued: Family::new_with_constructor(|| Histogram::new(QUEUE_SECONDS)),
             worked: Family::new_with_constructor(|| Histogram::new(QUEUE_SECONDS)),
+            unfinished: Family::default(),
+            longest: Family::default(),
+            working: Mutex::default(),
             writes: Family::default(),
             objects: Family::default(),
             invalid: Family::default(),
@@ -141,6 +152,12 @@ impl Metrics {
         r.register("workqueue_retries", "Keys tried again after a failure", f.retries.clone());
         r.register("workqueue_queue_duration_seconds", "Time from ready to begun", f.queued.clone());
         r.register("workqueue_work_duration_seconds", "Time from begun to finished", f.worked.clone());
+        r.register(
+            "workqueue_unfinished_work_seconds",
+            "Time spent on keys being worked on",
+            f.unfinished.clone(),
+        );
+        r.register("workqueue_longest_running_processor_seconds", "The longest of these", f.longest.clone());
         r.register("quintet_reconcile_failures", "Failed reconciles by reason", f.failures.clone());
         r.register("quintet_writes", "Writes sent, skipped as nothing differs, and failed", f.writes.clone());
         r.register("quintet_cache_objects", "Objects kept in a cache", f.objects.clone());
@@ -153,6 +170,11 @@ impl Metrics {
     /// All of it as a scrape reads it.
     #[must_use]
     pub fn encode(&self) -> String {
+        for (labels, working) in self.0.working.lock().iter() {
+            let (all, longest) = working.seconds();
+            self.0.unfinished.get_or_create(labels).set(all);
+            self.0.longest.get_or_create(labels).set(longest);
+        }
         let mut out = String::new();
         // Writing to a String does not fail.
         let _ = text::encode(&mut out, &self.0.registry);
@@ -192,6 +214,7 @@ impl Metrics {
             retries: self.0.retries.get_or_create(&labels).clone(),
             queued: self.0.queued.get_or_create(&labels).clone(),
             worked: self.0.worked.get_or_create(&labels).clone(),
+            working: self.0.working.lock().entry(labels).or_default().clone(),
         }
     }
 
@@ -299,6 +322,35 @@ pub struct QueueMetrics {
     retries: Counter,
     queued: Histogram,
     worked: Histogram,
+    working: Working,
+}
+
+/// When the work under way was begun, and how many keys at that moment.
+#[derive(Clone, Debug, Default)]
+struct Working(Arc<Mutex<BTreeMap<Instant, usize>>>);
+
+impl Working {
+    fn begun(&self, at: Instant) {
+        *self.0.lock().entry(at).or_default() += 1;
+    }
+
+    fn ended(&self, at: Instant) {
+        let mut working = self.0.lock();
+        if let Some(count) = working.get_mut(&at) {
+            *count -= 1;
+            if *count == 0 {
+                working.remove(&at);
+            }
+        }
+    }
+
+    /// The seconds of all together, and of the longest.
+    fn seconds(&self) -> (f64, f64) {
+        let working = self.0.lock();
+        let seconds = |at: &Instant| at.elapsed().as_secs_f64();
+        let all = working.iter().fold(0.0, |all, (at, count)| all + seconds(at) * *count as f64);
+        (all, working.keys().next().map_or(0.0, seconds))
+    }
 }
 
 impl QueueMetrics {
@@ -311,11 +363,13 @@ impl QueueMetrics {
     pub(crate) fn retried(&self) {
         self.retries.inc();
     }
-    pub(crate) fn waited(&self, time: Duration) {
-        self.queued.observe(time.as_secs_f64());
+    pub(crate) fn begun(&self, waited: Duration, at: Instant) {
+        self.queued.observe(waited.as_secs_f64());
+        self.working.begun(at);
     }
-    pub(crate) fn worked(&self, time: Duration) {
-        self.worked.observe(time.as_secs_f64());
+    pub(crate) fn ended(&self, begun: Instant, at: Instant) {
+        self.worked.observe((at - begun).as_secs_f64());
+        self.working.ended(begun);
     }
 }
 

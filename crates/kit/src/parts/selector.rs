@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn requirements_come_by_key_and_values_sorted() {
         let selector = json!({
-            "matchLabels": { "team": "a", "mlflow-enabled": "true", "empty": "" },
+            "matchLabels": { "team": "a", "member-enabled": "true", "empty": "" },
             "matchExpressions": [
                 { "key": "environment", "operator": "In", "values": ["staging", "prod"] },
                 { "key": "tier", "operator": "NotIn", "values": ["x"] },
@@ -112,7 +112,7 @@ mod tests {
                 { "key": "example.dev/a", "operator": "Exists" },
             ],
         });
-        let text = "empty=,environment in (prod,staging),example.dev/a,!legacy,mlflow-enabled=true,team=a,tier notin (x)";
+        let text = "empty=,environment in (prod,staging),example.dev/a,!legacy,member-enabled=true,team=a,tier notin (x)";
         assert_eq!(spelled(selector).unwrap(), text);
         assert_eq!(spelled(json!({})).unwrap(), "");
     }

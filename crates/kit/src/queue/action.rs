@@ -10,8 +10,10 @@ pub enum Action {
     /// Nothing, until something changes.
     #[default]
     Wait,
-    /// Look again after this long at the latest: for state outside the cluster, and for deadlines.
+    /// Look again after this long at the latest, and somewhat sooner by chance: for state outside the cluster.
     After(Duration),
+    /// Look again after just this long: something is due then, and looking sooner would find nothing.
+    Due(Duration),
     /// Look again with the delay that a failure would have, without its being one.
     Backoff,
 }
@@ -21,6 +23,6 @@ impl Action {
     #[must_use]
     pub fn at(moment: Timestamp, clock: &Clock) -> Self {
         let left = moment.duration_since(clock.now());
-        Action::After(Duration::try_from(left).unwrap_or(Duration::ZERO))
+        Action::Due(Duration::try_from(left).unwrap_or(Duration::ZERO))
     }
 }

@@ -121,6 +121,10 @@ impl<Q: Key> Inner<Q> {
                 entry.failures = 0;
                 Some(self.backoff.jittered(delay))
             }
+            End::Done(Action::Due(delay)) => {
+                entry.failures = 0;
+                Some(delay)
+            }
             End::Done(Action::Backoff) | End::Failed(Retry::Backoff) => {
                 entry.failures = entry.failures.saturating_add(1);
                 Some(self.backoff.jittered(self.backoff.delay(entry.failures)))

@@ -79,7 +79,7 @@ impl<Q: Key> Queue<Q> {
                 (0..woken).for_each(|_| self.0.metrics.added());
                 if let Some((key, since)) = inner.take() {
                     self.0.metrics.depth(inner.len());
-                    self.0.metrics.waited(now - since);
+                    self.0.metrics.begun(now - since, now);
                     if inner.len() > 0 {
                         self.0.changed.notify_one(); // several workers may be waiting, and one permit is kept
                     }
@@ -116,7 +116,7 @@ impl<Q: Key> Queue<Q> {
     fn finish(&self, key: Q, started: Instant, end: End) {
         let mut inner = self.0.inner.lock();
         let now = Instant::now();
-        self.0.metrics.worked(now - started);
+        self.0.metrics.ended(started, now);
         if matches!(end, End::Failed(_)) {
             self.0.metrics.retried();
         }

@@ -179,3 +179,34 @@ async fn idle_means_nothing_happens_unless_something_changes() {
     job.done(Action::Wait);
     assert!(queue.is_idle(Duration::from_secs(1_000_000)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_is_met_to_the_moment() {
+    let queue: Queue<&str> = Queue::new(Backoff::default(), Metrics::new().queue("test"));
+    queue.add("a");
+    let clock = crate::Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+    queue.next().await.done(Action::at("2026-01-01T00:01:00Z".parse().unwrap(), &clock));
+    assert!(about(wait(&queue).await.0, Duration::from_secs(60)), "no jitter, lest it be found not due yet");
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_under_way_shows_in_the_metrics() {
+    let metrics = Metrics::new();
+    let queue: Queue<&str> = Queue::new(EXACT, metrics.queue("test"));
+    queue.add("a");
+    queue.add("b");
+    let first = queue.next().await;
+    advance(Duration::from_secs(10)).await;
+    let second = queue.next().await;
+    advance(Duration::from_secs(5)).await;
+    let shows = |name: &str, value: &str| {
+        let line = format!("workqueue_{name}{{name=\"test\",controller=\"test\"}} {value}");
+        assert!(metrics.encode().contains(&line), "{line} is not in\n{}", metrics.encode());
+    };
+    shows("unfinished_work_seconds", "20");
+    shows("longest_running_processor_seconds", "15");
+    first.done(Action::Wait);
+    second.done(Action::Wait);
+    shows("unfinished_work_seconds", "0");
+    shows("longest_running_processor_seconds", "0");
+}

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, interval_at, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -222,6 +222,7 @@ impl<R: Reconcile> Loop<R> {
         let mut running = JoinSet::new();
         let mut moves: SelectAll<_> = self.needs.iter().map(|(hub, _)| moves(hub.states())).collect();
         let mut resync = interval_at(Instant::now() + self.limits.resync, self.limits.resync);
+        resync.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut open = false;
         loop {
             let missing = self.missing();
@@ -315,7 +316,7 @@ impl<R: Reconcile> Worker<R> {
             Ok(Ok(Ok(action))) => {
                 let result = match action {
                     Action::Wait => "success",
-                    Action::After(_) => "requeue_after",
+                    Action::After(_) | Action::Due(_) => "requeue_after",
                     Action::Backoff => "requeue",
                 };
                 self.metrics.reconciled(result, took);

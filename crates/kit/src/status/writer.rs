@@ -11,6 +11,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use parking_lot::Mutex;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -86,6 +87,16 @@ impl StatusWriter {
     ) -> Self {
         let controller = controller.to_owned();
         StatusWriter(Arc::new(Inner { controller, client, manager, fence, metrics, wrote: Mutex::default() }))
+    }
+
+    /// The status to compute the next one from: the object's own, or what was written since, if the cache does not show it
+    /// yet. Conditions computed from the older one would get a new transition time at every look.
+    #[must_use]
+    pub fn latest<K: Kind, S: DeserializeOwned>(&self, object: &K, own: Option<S>) -> Option<S> {
+        let seen = version(object.resource_version().as_deref());
+        let wrote = self.wrote(&object.uid().unwrap_or_default());
+        let newer = wrote.filter(|wrote| version(Some(&wrote.resource_version)) > seen);
+        newer.and_then(|wrote| serde_json::from_value(wrote.status).ok()).or(own)
     }
 
     /// Writes `new` if it differs from the object's status `old`; both as they were computed from `object`. True if it

@@ -73,6 +73,9 @@ impl Reconcile for Reconciler {
         }
         let reader = Reader::new(self.context.hubs(), &mlflow, &self.config);
         let outcome = self.apply(&mlflow, &reader).await;
+        if matches!(&outcome, Err(error) if error.retry() == Retry::Soon) {
+            return outcome.map(|_| Action::Wait); // a conflict is nobody's news
+        }
         self.report(&mlflow, &reader, outcome.as_ref()).await.inspect_err(|_| {
             if let Err(error) = &outcome {
                 tracing::warn!(%error, "not shown in status");
@@ -107,16 +110,16 @@ impl Reconciler {
     ) -> Result<(), Error> {
         let notes = match outcome {
             Ok(observed) => hints(mlflow, &self.config, observed),
-            Err(error) if error.retry() == Retry::Soon => vec![], // a conflict is nobody's news
             Err(error) => vec![Note::warning(error.reason(), "Reconcile", error.to_string())],
         };
         for note in self.said.fresh(mlflow, notes) {
             self.events.publish(mlflow, note);
         }
-        let Some(new) = status(mlflow, &self.config, reader.apis(), outcome, self.context.clock()) else {
-            return Ok(());
-        };
-        self.status.write(mlflow, mlflow.status.as_ref(), &new).await?;
+        // The cache may not show yet what was written last.
+        let known = MLflow { status: self.status.latest(mlflow, mlflow.status.clone()), ..mlflow.clone() };
+        if let Some(new) = status(&known, &self.config, reader.apis(), outcome, self.context.clock()) {
+            self.status.write(mlflow, mlflow.status.as_ref(), &new).await?;
+        }
         Ok(())
     }
 }

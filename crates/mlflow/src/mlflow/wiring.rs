@@ -5,9 +5,9 @@ use k8s_openapi::api::{
     batch::v1::CronJob,
     core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount},
     networking::v1::NetworkPolicy,
-    rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule},
+    rbac::v1::{ClusterRole, ClusterRoleBinding},
 };
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use quintet_api::{
     foreign::{console::ConsoleLink, gateway::HTTPRoute, monitoring::ServiceMonitor},
     mlflow::MLflow,
@@ -30,8 +30,10 @@ pub fn wiring(config: &Config) -> Wiring<ObjectKey> {
         .writes(Write::status::<MLflow>())
         .writes(applied::<ServiceAccount>(namespace).deletes())
         .writes(applied::<Service>(namespace))
+        .writes(mended::<Service>("spec.ports", namespace))
         .writes(applied::<NetworkPolicy>(namespace))
         .writes(applied::<Deployment>(namespace))
+        .writes(mended::<Deployment>("spec.template.spec.containers", namespace))
         .writes(applied::<CronJob>(namespace).deletes())
         .writes(applied::<ServiceMonitor>(namespace).when("the API is served"))
         .writes(applied::<HTTPRoute>(namespace).when("the API is served"))
@@ -65,15 +67,7 @@ fn watches(wiring: Wiring<ObjectKey>, namespace: &str) -> Wiring<ObjectKey> {
     let given = server_rules().into_iter().map(|rule| (rule, "ClusterRole mlflow gives it to the server"));
     let given =
         given.chain(gc_rules().into_iter().map(|rule| (rule, "ClusterRole mlflow-gc gives it to the job")));
-    let finalizers = PolicyRule {
-        api_groups: Some(vec![MLflow::group(&()).into_owned()]),
-        resources: Some(vec!["mlflows/finalizers".into()]),
-        verbs: vec!["update".into()],
-        ..PolicyRule::default()
-    };
-    given
-        .chain([(finalizers, "children block the deletion of their MLflow in the foreground")])
-        .fold(wiring, |wiring, (rule, because)| wiring.grants(rule, None, because))
+    given.fold(wiring, |wiring, (rule, because)| wiring.grants(rule, None, because))
 }
 
 /// Children in the operator's namespace.
@@ -83,6 +77,12 @@ fn ours<K: Kind>(namespace: &str) -> Watch<K> {
 
 fn applied<K: Kind>(namespace: &str) -> Write {
     Write::of::<K>(WritePolicy::Apply).namespace(namespace)
+}
+
+/// A list that is written whole when somebody renumbered a port of ours in it.
+fn mended<K: Kind>(list: &str, namespace: &str) -> Write {
+    let whole = WritePolicy::Exclusive(vec![list.into()]);
+    Write::of::<K>(whole).namespace(namespace).when("a port of ours was renumbered")
 }
 
 /// The shared role has several owners, none of which controls it.

@@ -3,7 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::{
-    api::{apps::v1::Deployment, core::v1::Namespace, events::v1::Event},
+    api::{
+        apps::v1::Deployment,
+        core::v1::{ConfigMap, Namespace},
+        events::v1::Event,
+        rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
+    },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
@@ -12,13 +17,13 @@ use kube::{
     core::NamespaceResourceScope,
     discovery::ApiResource,
 };
-use plane::Plane;
+use plane::{Plane, hooks::User, security::Security};
 use quintet_api::{
     crd,
     foreign::{console::ConsoleLink, gateway::HTTPRoute, monitoring::ServiceMonitor},
     mlflow::MLflow,
 };
-use quintet_kit::{Clock, Fence, Kind, Manager, metrics::Metrics, run::Settings};
+use quintet_kit::{Clock, Fence, Kind, Manager, System, metrics::Metrics, rights::rights, run::Settings};
 use quintet_mlflow::Mlflow;
 use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -54,7 +59,7 @@ impl Stage {
     pub async fn new(serves: Serves, variables: &[(&str, &str)]) -> Self {
         let plane = server(serves).await;
         let admin = plane.client();
-        let operator = operator(&plane, plane.client(), variables);
+        let operator = operator(plane.client_as(identity()), variables);
         let stage = Stage { plane, admin, _operator: operator };
         stage.settle().await;
         stage
@@ -183,6 +188,30 @@ impl Stage {
         found
     }
 
+    /// The MLflow as it is stored.
+    pub async fn dynamic(&self) -> DynamicObject {
+        let api: Api<DynamicObject> = Api::all_with(self.admin.clone(), &ApiResource::erase::<MLflow>(&()));
+        api.get("mlflow").await.expect("the MLflow")
+    }
+
+    /// Every stored object that the operator may look at.
+    pub async fn everything(&self) -> Vec<DynamicObject> {
+        let mut kinds = child_kinds();
+        kinds.push(ApiResource::erase::<ConfigMap>(&()));
+        kinds.push(ApiResource::erase::<CustomResourceDefinition>(&()));
+        let mut found = vec![];
+        for kind in kinds {
+            let api: Api<DynamicObject> = Api::all_with(self.admin.clone(), &kind);
+            let Ok(list) = api.list(&ListParams::default()).await else { continue }; // not served
+            let types =
+                kube::core::TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
+            found.extend(
+                list.into_iter().map(|object| DynamicObject { types: Some(types.clone()), ..object }),
+            );
+        }
+        found
+    }
+
     /// The writes since a mark, as `verb resource/name`, events aside.
     pub fn writes(&self, mark: u64) -> Vec<String> {
         let writes = self.plane.requests().writes(mark).into_iter().filter(|w| w.resource != "events");
@@ -199,7 +228,7 @@ impl Stage {
 
 /// A server with the namespace, our definitions and those of the optional APIs.
 pub async fn server(serves: Serves) -> Plane {
-    let plane = Plane::new();
+    let plane = Plane::builder().security(Security::enforced()).build();
     let admin = plane.client();
     let namespace: Namespace =
         serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } })).expect("a namespace");
@@ -216,16 +245,51 @@ pub async fn server(serves: Serves) -> Plane {
     if serves.service_monitor {
         install(&admin, crd::of::<ServiceMonitor>()).await;
     }
+    authorise(&admin).await;
     plane
 }
 
-pub async fn install(admin: &Client, definition: CustomResourceDefinition) {
+pub async fn install(admin: &Client, mut definition: CustomResourceDefinition) {
+    if definition.spec.group.ends_with(".k8s.io") {
+        let annotations = definition.metadata.annotations.get_or_insert_default();
+        annotations
+            .insert("api-approved.kubernetes.io".into(), "unapproved, what this test needs of it".into());
+    }
     let api: Api<CustomResourceDefinition> = Api::all(admin.clone());
     api.create(&PostParams::default(), &definition).await.expect("the definition is accepted");
 }
 
+/// Who the operator is.
+pub fn identity() -> User {
+    User::service_account(NAMESPACE, "mlflow-operator-controller-manager")
+}
+
+/// Gives the operator the rights that follow from its wiring, and no others.
+async fn authorise(admin: &Client) {
+    let rights = rights(&Mlflow::new(config(&[])).rows());
+    let subjects = json!([{ "kind": "ServiceAccount", "name": "mlflow-operator-controller-manager", "namespace": NAMESPACE }]);
+    let cluster = json!({ "metadata": { "name": "operator" }, "rules": rights.cluster });
+    create::<ClusterRole>(Api::all(admin.clone()), cluster).await;
+    let reference =
+        |kind: &str| json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "operator" });
+    let binding = json!({ "metadata": { "name": "operator" }, "roleRef": reference("ClusterRole"), "subjects": subjects });
+    create::<ClusterRoleBinding>(Api::all(admin.clone()), binding).await;
+    for (namespace, rules) in rights.namespaces {
+        let role = json!({ "metadata": { "name": "operator" }, "rules": rules });
+        create::<Role>(Api::namespaced(admin.clone(), &namespace), role).await;
+        let binding =
+            json!({ "metadata": { "name": "operator" }, "roleRef": reference("Role"), "subjects": subjects });
+        create::<RoleBinding>(Api::namespaced(admin.clone(), &namespace), binding).await;
+    }
+}
+
+async fn create<K: Kind>(api: Api<K>, object: Value) {
+    let object: K = serde_json::from_value(object).expect("an object");
+    api.create(&PostParams::default(), &object).await.expect("it is accepted");
+}
+
 /// Starts the operator on this client; it ends when the guard is dropped.
-pub fn operator(_plane: &Plane, client: Client, variables: &[(&str, &str)]) -> DropGuard {
+pub fn operator(client: Client, variables: &[(&str, &str)]) -> DropGuard {
     let stop = CancellationToken::new();
     let settings = Settings {
         clock: Clock::starting_at("2026-01-01T00:00:00Z".parse().expect("a time")),
@@ -239,7 +303,11 @@ pub fn operator(_plane: &Plane, client: Client, variables: &[(&str, &str)]) -> D
 
 /// The kinds of all children.
 pub fn child_kinds() -> Vec<ApiResource> {
-    use k8s_openapi::api::{batch::v1::*, core::v1::*, networking::v1::NetworkPolicy, rbac::v1::*};
+    use k8s_openapi::api::{
+        batch::v1::CronJob,
+        core::v1::{PersistentVolumeClaim, Secret, Service, ServiceAccount},
+        networking::v1::NetworkPolicy,
+    };
     vec![
         ApiResource::erase::<Deployment>(&()),
         ApiResource::erase::<Service>(&()),

@@ -19,9 +19,6 @@ use crate::cli::{Cli, Command};
 
 /// Runs the command.
 pub fn run(cli: Cli) -> Result<ExitCode> {
-    if let Command::PayloadProcessing(flags) = cli.command {
-        return Ok(quintet_payload::cli::run(flags)); // a service of its own, with a runtime of its own
-    }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;
     let server = cli.server;
@@ -32,12 +29,16 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
             Command::Render(args) => render::run(&args)?,
             Command::Dataflow(args) => dataflow::run(&args)?,
             Command::Crds(args) => crds::run(&args)?,
+            Command::PayloadProcessing(flags) => {
+                // A service of its own, with a runtime of its own.
+                return Ok(tokio::task::block_in_place(|| quintet_payload::cli::run(flags)));
+            }
+            Command::MaasApi { flags } => return Ok(quintet_maas_api::cli::run(&flags).await),
             Command::Apply(args) => apply::run(&server, args).await?,
             Command::Get(args) => get::run(&server, args).await?,
             Command::Tree(args) => tree::run(&server, args).await?,
             Command::Delete(args) => delete::run(&server, args).await?,
             Command::Completions(args) => completions::run(&args)?,
-            Command::PayloadProcessing(_) => unreachable!("taken above"),
         }
         Ok(ExitCode::SUCCESS)
     })
