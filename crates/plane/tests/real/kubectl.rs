@@ -1,0 +1,230 @@
+//! A real kubectl, against the real server and against the plane: what people type must work the same.
+
+use std::{
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+};
+
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+    service::TowerToHyperService,
+};
+use plane::{Plane, hooks::User};
+use quintet_harness::{
+    Scratch,
+    kube::{Cluster, Tools},
+    or_skip,
+};
+use tokio::net::TcpListener;
+
+/// kubectl with one kubeconfig.
+struct Kubectl {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+    scratch: Scratch,
+    namespace: &'static str,
+}
+
+impl Kubectl {
+    fn run(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = Command::new(&self.program)
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .args(["--cache-dir", &self.scratch.path().join("cache").to_string_lossy(), "-n", self.namespace])
+            .args(arguments)
+            .current_dir(self.scratch.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("kubectl starts");
+        use std::io::Write as _;
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(input.as_bytes()).expect("kubectl reads");
+        drop(stdin);
+        child.wait_with_output().expect("kubectl ends")
+    }
+
+    /// Runs a command that must succeed; what it printed.
+    #[track_caller]
+    fn ok(&self, command: &str) -> String {
+        self.ok_with(command, "")
+    }
+
+    #[track_caller]
+    fn ok_with(&self, command: &str, input: &str) -> String {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        let output = self.run(&arguments, input);
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "kubectl {command}\n{out}{err}");
+        out.trim().to_owned()
+    }
+
+    /// Runs a command that must fail with this exit code; what it said.
+    #[track_caller]
+    fn fails(&self, code: i32, command: &str, input: &str) -> String {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        let output = self.run(&arguments, input);
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "kubectl {command}\n{out}{err}");
+        format!("{out}{err}")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_real_server_serves_kubectl() {
+    let Some(cluster) = or_skip("kubectl against a real server", Cluster::shared().await) else { return };
+    let kubectl = Kubectl {
+        program: cluster.tools().program("kubectl"),
+        kubeconfig: cluster.kubeconfig().expect("a kubeconfig"),
+        scratch: Scratch::new("quintet-kubectl-").expect("a directory"),
+        namespace: "kubectl",
+    };
+    tokio::task::spawn_blocking(move || session(&kubectl)).await.expect("the session holds");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plane_serves_kubectl() {
+    let Some(tools) = or_skip("kubectl against the plane", Tools::find()) else { return };
+    let scratch = Scratch::new("quintet-kubectl-").expect("a directory");
+    let plane = Plane::builder().build();
+    let address = listen(&plane).await;
+    let kubeconfig = scratch.path().join("config");
+    let text = format!(
+        r#"{{"apiVersion": "v1", "kind": "Config", "current-context": "plane",
+            "clusters": [{{"name": "plane", "cluster": {{"server": "http://{address}"}}}}],
+            "contexts": [{{"name": "plane", "context": {{"cluster": "plane", "user": ""}}}}]}}"#
+    );
+    std::fs::write(&kubeconfig, text).expect("a kubeconfig");
+    let kubectl = Kubectl { program: tools.program("kubectl"), kubeconfig, scratch, namespace: "kubectl" };
+    tokio::task::spawn_blocking(move || session(&kubectl)).await.expect("the session holds");
+}
+
+/// Serves the plane on loopback in plain text, to an administrator.
+async fn listen(plane: &Plane) -> std::net::SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let address = listener.local_addr().expect("a bound socket");
+    let service = plane.service().with_user(User::admin());
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let service = TowerToHyperService::new(service.clone());
+            tokio::spawn(async move {
+                let connection = auto::Builder::new(TokioExecutor::new());
+                let _ = connection.serve_connection(TokioIo::new(stream), service).await;
+            });
+        }
+    });
+    address
+}
+
+const DEPLOYMENT: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: 'i:1'}]}
+";
+
+/// One session that uses each command once or more; the same on both servers.
+fn session(kubectl: &Kubectl) {
+    kubectl.ok("create namespace kubectl");
+
+    // Client-side apply: create, no change, change; and what diff says in between.
+    assert_eq!(kubectl.ok_with("apply -f -", DEPLOYMENT), "deployment.apps/web created");
+    assert_eq!(kubectl.ok_with("apply -f -", DEPLOYMENT), "deployment.apps/web unchanged");
+    let changed = DEPLOYMENT.replace("i:1", "i:2");
+    let difference = kubectl.fails(1, "diff -f -", &changed);
+    assert!(difference.contains("+      - image: i:2"), "{difference}");
+    assert_eq!(kubectl.ok_with("apply -f -", &changed), "deployment.apps/web configured");
+
+    kubectl.ok("rollout status deployment/web --timeout=60s");
+    kubectl.ok("wait deployment/web --for=condition=Available --timeout=60s");
+    kubectl.ok("wait deployment/web --for=jsonpath={.status.readyReplicas}=2 --timeout=60s");
+
+    // What is printed.
+    let table = kubectl.ok("get deployment web");
+    let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(lines.next().unwrap_or_default(), ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]);
+    assert_eq!(lines.next().unwrap_or_default()[..4], ["web", "2/2", "2", "2"]);
+    let wide = kubectl.ok("get deployment web -o wide");
+    assert!(wide.contains("CONTAINERS") && wide.contains("i:2") && wide.contains("app=web"), "{wide}");
+    assert_eq!(kubectl.ok("get deployment web -o jsonpath={.spec.replicas}"), "2");
+    assert!(kubectl.ok("get pods -l app=web -o name").lines().count() == 2);
+    assert!(kubectl.ok("describe deployment web").contains("NewReplicaSetAvailable"));
+    kubectl.ok("get all");
+
+    // A watch sees the change made beside it.
+    let watched = std::thread::scope(|scope| {
+        let watching = scope
+            .spawn(|| kubectl.run(&["get", "configmap", "-w", "-o", "name", "--request-timeout=4s"], ""));
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        kubectl.ok("create configmap seen --from-literal=a=1");
+        watching.join().expect("the watch ends")
+    });
+    let watched = String::from_utf8_lossy(&watched.stdout).into_owned();
+    assert!(watched.contains("configmap/seen"), "{watched}");
+
+    // Patches of each kind, labels, scale, set, history.
+    kubectl.ok(r#"patch configmap seen --type=merge -p {"data":{"b":"2"}}"#);
+    kubectl.ok(r#"patch configmap seen --type=json -p [{"op":"remove","path":"/data/a"}]"#);
+    assert_eq!(kubectl.ok("get configmap seen -o jsonpath={.data}"), r#"{"b":"2"}"#);
+    kubectl.ok(r#"patch deployment web -p {"spec":{"template":{"spec":{"containers":[{"name":"c","args":["x"]}]}}}}"#);
+    kubectl.ok("label configmap seen team=a");
+    kubectl.ok("annotate configmap seen note=b");
+    kubectl.ok("scale deployment web --replicas=1");
+    kubectl.ok("set image deployment/web c=i:3");
+    kubectl.ok("rollout status deployment/web --timeout=60s");
+    assert!(kubectl.ok("rollout history deployment/web").lines().count() >= 3);
+    kubectl.ok("rollout undo deployment/web");
+    kubectl.ok("rollout status deployment/web --timeout=60s");
+
+    // Server-side apply, over what was applied from the client.
+    let forced = kubectl.ok_with("apply --server-side --force-conflicts -f -", &changed);
+    assert_eq!(forced, "deployment.apps/web serverside-applied");
+    let other = changed.replace("replicas: 2", "replicas: 3");
+    let refused = kubectl.fails(1, "apply --server-side --field-manager=other -f -", &other);
+    assert!(refused.contains("conflict with \"kubectl\": .spec.replicas"), "{refused}");
+
+    // What is refused before it is stored.
+    let typo = DEPLOYMENT.replace("image:", "imag:");
+    let refused = kubectl.fails(1, "create -f -", &typo.replace("name: web", "name: typo"));
+    assert!(refused.contains("unknown field \"spec.template.spec.containers[0].imag\""), "{refused}");
+
+    // Discovery and documentation.
+    let resources = kubectl.ok("api-resources");
+    assert!(
+        resources.lines().any(|line| line.starts_with("deployments") && line.contains("deploy")),
+        "{resources}"
+    );
+    assert!(kubectl.ok("api-versions").lines().any(|line| line == "apps/v1"));
+    let explained = kubectl.ok("explain deployment.spec.replicas");
+    assert!(explained.contains("FIELD: replicas <integer>"), "{explained}");
+    kubectl.ok("version");
+
+    // Rights and tokens.
+    assert_eq!(kubectl.ok("auth can-i create pods"), "yes");
+    assert_eq!(kubectl.fails(1, "auth can-i create pods --as=nobody", "").lines().next(), Some("no"));
+    kubectl.ok("auth whoami");
+    kubectl.ok("create serviceaccount robot");
+    assert!(kubectl.ok("create token robot").split('.').count() == 3);
+    kubectl.ok("create role reader --verb=get --resource=configmaps");
+    kubectl.ok("create rolebinding reader --role=reader --serviceaccount=kubectl:robot");
+    assert_eq!(kubectl.ok("auth can-i get configmaps --as=system:serviceaccount:kubectl:robot"), "yes");
+
+    // Deletion and its cascades.
+    let sets = || kubectl.ok("get replicasets -o name").lines().count();
+    kubectl.ok("delete deployment web --cascade=orphan");
+    assert!(sets() > 0);
+    kubectl.ok_with("apply -f -", &changed);
+    kubectl.ok("rollout status deployment/web --timeout=60s");
+    kubectl.ok("delete deployment web --cascade=foreground");
+    assert_eq!(sets(), 0, "adopted again and deleted with it");
+    kubectl.ok("delete configmap seen --wait");
+    assert!(kubectl.fails(1, "get configmap seen", "").contains("configmaps \"seen\" not found"));
+    kubectl.ok("delete namespace kubectl --timeout=60s");
+}
