@@ -10,7 +10,7 @@ use hyper_util::{
     server::conn::auto,
     service::TowerToHyperService,
 };
-use plane::{Plane, hooks::User};
+use plane::{Plane, hooks::User, security::Security, workloads::Workloads};
 use quintet_harness::{
     Scratch,
     kube::{Cluster, Tools},
@@ -88,7 +88,7 @@ async fn the_real_server_serves_kubectl() {
 async fn the_plane_serves_kubectl() {
     let Some(tools) = or_skip("kubectl against the plane", Tools::find()) else { return };
     let scratch = Scratch::new("quintet-kubectl-").expect("a directory");
-    let plane = Plane::builder().build();
+    let plane = Plane::builder().security(Security::enforced()).workloads(Workloads::new()).build();
     let address = listen(&plane).await;
     let kubeconfig = scratch.path().join("config");
     let text = format!(

@@ -1,5 +1,5 @@
 use kube::{Client, Config, config::Kubeconfig};
-use plane::Plane;
+use plane::{Plane, security::Security, workloads::Workloads};
 use quintet_harness::kube::Cluster;
 
 /// The server under test.
@@ -29,6 +29,6 @@ pub(crate) async fn chosen() -> Server {
         let client = cluster.client().await.unwrap_or_else(|e| panic!("{e}"));
         return Server { client, is_plane: false, _plane: None };
     }
-    let plane = Plane::builder().build();
+    let plane = Plane::builder().security(Security::enforced()).workloads(Workloads::new()).build();
     Server { client: plane.client(), is_plane: true, _plane: Some(plane) }
 }

@@ -78,6 +78,12 @@ impl Normaliser {
             }
             Value::Array(items) => {
                 let key = key.rsplit('/').next().unwrap_or_default();
+                if key == "columnDefinitions" {
+                    // Prose: nobody's program reads it, and ours is our own.
+                    items.iter_mut().filter_map(Value::as_object_mut).for_each(|column| {
+                        column.remove("description");
+                    });
+                }
                 if key == "managedFields" {
                     // Controllers write when they get to it, which may be before or after the next request.
                     items.retain(|entry| entry["manager"] != "kube-controller-manager");
