@@ -1,6 +1,11 @@
-use kube::{Client, Config, config::Kubeconfig};
-use plane::{Plane, security::Security, workloads::Workloads};
+use http::{HeaderValue, Request};
+use kube::{Client, Config, client::Body, config::Kubeconfig};
+use plane::{Plane, hooks::User, security::Security, workloads::Workloads};
 use quintet_harness::kube::Cluster;
+use tower::ServiceExt as _;
+
+const TOKEN: &str = "conformance";
+const BEARER: &str = "Bearer conformance";
 
 /// The server under test.
 pub(crate) struct Server {
@@ -29,6 +34,12 @@ pub(crate) async fn chosen() -> Server {
         let client = cluster.client().await.unwrap_or_else(|e| panic!("{e}"));
         return Server { client, is_plane: false, _plane: None };
     }
-    let plane = Plane::builder().security(Security::enforced()).workloads(Workloads::new()).build();
-    Server { client: plane.client(), is_plane: true, _plane: Some(plane) }
+    // By token rather than `Plane::client`, whose requests are its user's whatever they say: scenarios impersonate.
+    let security = Security::enforced().token(TOKEN, User::admin());
+    let plane = Plane::builder().security(security).workloads(Workloads::new()).build();
+    let service = plane.service().map_request(|mut request: Request<Body>| {
+        request.headers_mut().insert("authorization", HeaderValue::from_static(BEARER));
+        request
+    });
+    Server { client: Client::new(service, "default"), is_plane: true, _plane: Some(plane) }
 }
