@@ -5,9 +5,11 @@ mod support;
 
 use k8s_openapi::api::{
     apps::v1::Deployment,
+    batch::v1::CronJob,
     core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount},
     networking::v1::NetworkPolicy,
 };
+use plane::faults::{Effect, Fault};
 use quintet_api::foreign::{gateway::HTTPRoute, monitoring::ServiceMonitor};
 use quintet_kit::{System, run::Observed};
 use quintet_mlflow::Mlflow;
@@ -354,6 +356,39 @@ async fn an_account_called_like_the_jobs_does_not_loop() {
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(stage.writes(mark), Vec::<String>::new());
     assert!(stage.get::<ServiceAccount>("mlflow-gc-sa").await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_23_a_schedule_that_the_server_refuses_does_not_hold_the_server_back() {
+    let stage = Stage::plain().await;
+    refuse(&stage, "cronjobs");
+    stage.create(with(json!({ "garbageCollection": { "schedule": "nonsense" } }))).await;
+    let (status, reason, message) = stage.condition("Available").await.unwrap();
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "ApplyFailed"));
+    assert!(message.starts_with("Failed to apply CronJob/mlflow-gc: "), "{message}");
+    let (status, reason, message) = stage.condition("Progressing").await.unwrap();
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "ApplyFailed"));
+    assert!(message.starts_with("Failed to apply resources: "), "{message}");
+    assert!(stage.get::<Deployment>("mlflow").await.is_some());
+    assert!(stage.get::<CronJob>("mlflow-gc").await.is_none());
+}
+
+/// The API refuses every write of a kind.
+fn refuse(stage: &Stage, resource: &'static str) {
+    let refusal = plane::status::Error::new(422, "Invalid", "no");
+    let fault = Fault::new(Effect::Refuse(refusal)).on(move |r| r.is_write() && r.resource == resource);
+    stage.plane.faults().add(fault);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_that_cannot_be_written_leaves_the_url_as_it_was() {
+    let stage = Stage::new(OPENSHIFT, &[("MLFLOW_URL", "https://gw.test")]).await;
+    refuse(&stage, "consolelinks");
+    stage.create(base()).await;
+    let message = "Failed to reconcile ConsoleLink: no";
+    assert_eq!(stage.condition("Available").await, condition("False", "ConsoleLinkFailed", message));
+    assert_eq!(stage.condition("Progressing").await, None);
+    assert!(stage.status().await.get("url").is_none());
 }
 
 #[tokio::test(start_paused = true)]
