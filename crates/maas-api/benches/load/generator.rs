@@ -85,7 +85,7 @@ async fn one(
     let mut stream = TcpStream::connect(address).await.expect("connected");
     stream.set_nodelay(true).expect("set");
     let (mut times, mut wrong, mut buffer) = (Vec::new(), 0, Vec::with_capacity(4096));
-    let mut random = seed as u64 * 0x9e37_79b9_7f4a_7c15 + 1;
+    let mut random = (seed as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15); // never zero, where xorshift stays
     loop {
         if requests.span.is_some_and(|span| start.elapsed() >= span) {
             break;
