@@ -61,7 +61,6 @@ async fn a_deleted_pod_is_replaced() {
 }
 
 #[tokio::test]
-#[ignore = "the plane differs: no Job controller yet"]
 async fn a_job_completes() {
     let case = Case::new().await;
     let pod = json!({"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]});
@@ -77,7 +76,6 @@ async fn a_job_completes() {
 }
 
 #[tokio::test]
-#[ignore = "the plane differs: no StatefulSet controller yet"]
 async fn a_stateful_set_numbers_its_pods() {
     let case = Case::new().await;
     let template =
@@ -92,7 +90,6 @@ async fn a_stateful_set_numbers_its_pods() {
 }
 
 #[tokio::test]
-#[ignore = "the plane differs: no addresses and endpoints yet"]
 async fn a_service_finds_its_pods() {
     let case = Case::new().await;
     let path = deployment(&case, 1).await;
