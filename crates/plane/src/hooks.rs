@@ -202,14 +202,25 @@ pub struct ExtraRequest {
     pub query: Vec<(String, String)>,
 }
 
+/// What an [`Extra`] answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// An object, with this code.
+    Object(u16, Value),
+    /// Plain text: a log.
+    Text(String),
+    /// Nothing to tell (204).
+    Empty,
+}
+
 /// Answers requests that need more than the store.
 pub trait Extra: Send + Sync {
-    /// The code and the object to answer, or `None` when this is not served (405).
+    /// The answer, or `None` when this is not served (405).
     fn answer<'a>(
         &'a self,
         plane: &'a crate::Plane,
         request: ExtraRequest,
-    ) -> BoxFuture<'a, Option<Result<(u16, Value)>>>;
+    ) -> BoxFuture<'a, Option<Result<Answer>>>;
 }
 
 /// The seams together; cheap to clone.
@@ -279,11 +290,7 @@ impl Convert for Open {
 }
 
 impl Extra for Open {
-    fn answer<'a>(
-        &'a self,
-        _: &'a crate::Plane,
-        _: ExtraRequest,
-    ) -> BoxFuture<'a, Option<Result<(u16, Value)>>> {
+    fn answer<'a>(&'a self, _: &'a crate::Plane, _: ExtraRequest) -> BoxFuture<'a, Option<Result<Answer>>> {
         Box::pin(async { None })
     }
 }

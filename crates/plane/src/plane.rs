@@ -28,6 +28,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hooks: Hooks,
     pub(crate) guard: Arc<Guard>,
+    pub(crate) workloads: Option<Workloads>,
     pub(crate) requests: RequestLog,
     pub(crate) faults: Faults,
     pub(crate) openapi: Documents,
@@ -106,6 +107,10 @@ impl Plane {
 
     pub(crate) fn hooks(&self) -> &Hooks {
         &self.inner.hooks
+    }
+
+    pub(crate) fn workloads(&self) -> Option<&Workloads> {
+        self.inner.workloads.as_ref()
     }
 
     pub(crate) fn guard(&self) -> &Guard {
@@ -201,6 +206,7 @@ impl Builder {
                 clock: self.clock,
                 hooks,
                 guard,
+                workloads: self.workloads.clone(),
                 requests: RequestLog::default(),
                 faults: Faults::default(),
                 openapi: Documents::default(),

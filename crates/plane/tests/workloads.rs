@@ -394,3 +394,25 @@ async fn every_namespace_has_an_account_and_the_root_certificate() {
     maps.delete("kube-root-ca.crt", &DeleteParams::default()).await.unwrap();
     until(&maps, "kube-root-ca.crt", "put back", |_| true).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_tells_what_it_wrote() {
+    let plane = plane();
+    let pods: Api<Pod> = api(&plane.client());
+    let pod = json!({
+        "metadata": { "name": "p", "annotations": { "local.quintet.dev/script": r#"{"log": ["one", "two", "three"]}"# } },
+        "spec": { "containers": [{ "name": "c", "image": "i" }] },
+    });
+    pods.create(&PostParams::default(), &from(pod)).await.unwrap();
+    until(&pods, "p", "running", |pod| {
+        pod.status.as_ref().is_some_and(|s| s.phase.as_deref() == Some("Running"))
+    })
+    .await;
+    let all = kube::api::LogParams::default();
+    assert_eq!(pods.logs("p", &all).await.unwrap(), "one\ntwo\nthree\n");
+    let tail = kube::api::LogParams { tail_lines: Some(1), ..kube::api::LogParams::default() };
+    assert_eq!(pods.logs("p", &tail).await.unwrap(), "three\n");
+    let other = kube::api::LogParams { container: Some("zz".into()), ..kube::api::LogParams::default() };
+    let kube::Error::Api(status) = pods.logs("p", &other).await.unwrap_err() else { panic!("no refusal") };
+    assert_eq!((status.code, status.message.as_str()), (400, "container zz is not valid for pod p"));
+}

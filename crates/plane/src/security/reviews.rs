@@ -8,7 +8,7 @@ use super::Guard;
 use crate::Plane;
 use crate::auth::{TokenRefused, TokenRequest, TokenReview, self_subject_review};
 use crate::clock;
-use crate::hooks::{Extra, ExtraRequest};
+use crate::hooks::{Answer, Extra, ExtraRequest};
 use crate::rbac::{AccessReview, ReviewError, rules_review_status};
 use crate::resource::{GroupVersionKind, Names};
 use crate::status::{Details, Error, FieldError, FieldErrorKind, Result};
@@ -16,11 +16,15 @@ use crate::status::{Details, Error, FieldError, FieldErrorKind, Result};
 impl Extra for Guard {
     fn answer<'a>(
         &'a self,
-        _: &'a Plane,
+        plane: &'a Plane,
         request: ExtraRequest,
-    ) -> BoxFuture<'a, Option<Result<(u16, Value)>>> {
-        let answer = (request.verb == "create").then(|| self.review(&request)).flatten();
-        Box::pin(std::future::ready(answer.map(|answer| answer.map(|object| (201, object)))))
+    ) -> BoxFuture<'a, Option<Result<Answer>>> {
+        let review = (request.verb == "create").then(|| self.review(&request)).flatten();
+        let answer = match review {
+            Some(review) => Some(review.map(|object| Answer::Object(201, object))),
+            None => plane.workloads().and_then(|workloads| workloads.answer(plane, &request)),
+        };
+        Box::pin(std::future::ready(answer))
     }
 }
 

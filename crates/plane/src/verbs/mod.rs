@@ -18,8 +18,8 @@ pub(crate) use read::get;
 pub(crate) use watch::{cut_watch, delay_watch, expired_watch, watch};
 pub(crate) use writes::{create, delete, update};
 
-use crate::hooks::ExtraRequest;
-use crate::server::{Ctx, body};
+use crate::hooks::{Answer, ExtraRequest};
+use crate::server::{Ctx, answer, body};
 use crate::status::{Error, Result};
 use crate::write::Outcome;
 
@@ -43,7 +43,9 @@ pub(crate) async fn extra(ctx: &Ctx, verb: &str, request: Body) -> Result<Respon
         query: ctx.params.pairs().to_vec(),
     };
     match ctx.plane.hooks().extra.answer(&ctx.plane, request).await {
-        Some(Ok((code, value))) => Ok(ctx.value(code, &value)),
+        Some(Ok(Answer::Object(code, value))) => Ok(ctx.value(code, &value)),
+        Some(Ok(Answer::Text(text))) => Ok(answer::text(200, "text/plain", &text)),
+        Some(Ok(Answer::Empty)) => Ok(answer::text(204, "text/plain", "")),
         Some(Err(error)) => Err(error),
         None => Err(Error::method_not_allowed()),
     }

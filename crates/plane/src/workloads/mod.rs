@@ -30,8 +30,11 @@ use k8s_openapi::api::core::v1::Pod;
 use tokio_util::sync::CancellationToken;
 
 use crate::Plane;
+use crate::hooks::{Answer, ExtraRequest};
+use crate::status::Result;
 use logs::Logs;
 pub use pod::{Exit, SCRIPT_ANNOTATION, Script, Step};
+use view::View;
 
 /// The annotation of everything that only seems to run.
 pub const SIMULATED: &str = "local.quintet.dev/simulated";
@@ -71,6 +74,18 @@ impl Workloads {
             return Ok(script);
         }
         Ok(Script::of_annotation(pod)?.unwrap_or_default())
+    }
+
+    /// Answers what only the kubelet knows; none if this is not about that.
+    pub(crate) fn answer(&self, plane: &Plane, request: &ExtraRequest) -> Option<Result<Answer>> {
+        let about = (
+            &*request.names.group,
+            &*request.names.plural,
+            request.subresource.as_str(),
+            request.verb.as_str(),
+        );
+        (about == ("", "pods", "log", "get"))
+            .then(|| logs::answer(self, &View(plane.store().clone()), request))
     }
 
     fn logs(&self) -> &Logs {
