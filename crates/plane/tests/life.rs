@@ -194,6 +194,10 @@ async fn deleting_a_definition_deletes_its_objects_and_ends_serving() {
     crds.delete("things.example.com", &DeleteParams::default()).await.unwrap();
     eventually(async || things.get("t").await.unwrap().metadata.deletion_timestamp.map(drop)).await;
     assert!(crds.get_opt("things.example.com").await.unwrap().is_some());
+    let late =
+        things.create(&PostParams::default(), &DynamicObject::new("late", &resource)).await.unwrap_err();
+    assert!(matches!(late, kube::Error::Api(s) if s.code == 405
+        && s.message == "create not allowed while custom resource definition is terminating"));
     let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     things.patch("t", &PatchParams::default(), &release).await.unwrap();
     eventually(async || crds.get_opt("things.example.com").await.unwrap().is_none().then_some(())).await;
@@ -216,4 +220,39 @@ async fn applying_twice_is_one_write_and_conflicts_name_the_field() {
     let forced = api.patch("x", &PatchParams::apply("m2").force(), &body("2")).await.unwrap();
     let managers: Vec<_> = forced.managed_fields().iter().filter_map(|m| m.manager.clone()).collect();
     assert_eq!((forced.data.unwrap()["a"].as_str(), managers), ("2", vec!["m2".to_string()]));
+}
+
+#[tokio::test]
+async fn each_version_of_a_definition_shows_what_its_own_schema_knows() {
+    let plane = Plane::new();
+    let client = plane.client();
+    let version = |name: &str, storage: bool, fields: Value| {
+        json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": {"type": "object",
+            "properties": {"spec": {"type": "object", "properties": fields}}}}})
+    };
+    let crd = json!({"metadata": {"name": "parts.example.com"}, "spec": {
+    "group": "example.com", "scope": "Namespaced", "names": {"plural": "parts", "kind": "Part"},
+    "versions": [
+        version("v1", true, json!({"size": {"type": "integer"}, "old": {"type": "string"}})),
+        version("v2", false, json!({"size": {"type": "integer"}, "new": {"type": "string", "default": "n"}})),
+    ]}});
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    crds.create(&PostParams::default(), &serde_json::from_value(crd).unwrap()).await.unwrap();
+    let parts = |version: &str| -> Api<DynamicObject> {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", version, "Part"));
+        Api::default_namespaced_with(client.clone(), &resource)
+    };
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Part"));
+    let part = DynamicObject::new("p", &resource).data(json!({"spec": {"size": 1, "old": "o"}}));
+    parts("v1").create(&PostParams::default(), &part).await.unwrap();
+    let shown = parts("v2").get("p").await.unwrap();
+    assert_eq!(shown.types.unwrap().api_version, "example.com/v2");
+    assert_eq!(shown.data["spec"], json!({"size": 1, "new": "n"}));
+    let listed = parts("v2").list(&ListParams::default()).await.unwrap();
+    assert_eq!(listed.items[0].data["spec"], json!({"size": 1, "new": "n"}));
+    assert_eq!(parts("v1").get("p").await.unwrap().data["spec"], json!({"size": 1, "old": "o"}));
+    let newer = Patch::Merge(json!({"spec": {"new": "mine"}}));
+    parts("v2").patch("p", &PatchParams::default(), &newer).await.unwrap();
+    assert_eq!(parts("v2").get("p").await.unwrap().data["spec"], json!({"size": 1, "new": "mine"}));
+    assert_eq!(parts("v1").get("p").await.unwrap().data["spec"], json!({"size": 1}));
 }

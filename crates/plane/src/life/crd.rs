@@ -14,6 +14,11 @@ fn table() -> TableId {
     TableId::new("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
+/// Whether the definition of that name is being deleted.
+pub(super) fn is_going(plane: &Plane, name: &str) -> bool {
+    plane.store().get(&table(), name).is_some_and(|crd| crd.facts.deleting)
+}
+
 /// The status a new definition starts with.
 pub(super) fn prepare(crd: &mut Value) {
     let storage = stored_versions(crd);

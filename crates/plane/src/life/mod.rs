@@ -16,7 +16,7 @@ use self::emptying::Emptying;
 use crate::Plane;
 use crate::plane::Inner;
 use crate::resource::Resource;
-use crate::status::{Error, Result};
+use crate::status::{Details, Error, Result};
 use crate::store::{Object, Store};
 
 /// After a failure, how long until the controllers try again.
@@ -65,6 +65,22 @@ async fn run(inner: Weak<Inner>, store: Arc<Store>) {
 /// Whether this is a built-in kind of that name.
 fn is(resource: &Resource, group: &str, kind: &str) -> bool {
     !resource.is_custom() && resource.gvk.group.as_ref() == group && resource.gvk.kind.as_ref() == kind
+}
+
+/// A definition that goes makes no new objects.
+pub(crate) fn admit_create(plane: &Plane, resource: &Resource) -> Result<()> {
+    match &resource.custom {
+        Some(custom) if crd::is_going(plane, &custom.crd) => {
+            let details = Details {
+                group: resource.names.group.to_string(),
+                kind: resource.names.plural.to_string(),
+                ..Details::default()
+            };
+            let message = "create not allowed while custom resource definition is terminating";
+            Err(Error::new(405, "MethodNotAllowed", message).with_details(details))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Objects are made only in namespaces that exist and stay.

@@ -20,6 +20,7 @@ impl Write<'_> {
         if !metadata::text(&object, "resourceVersion").is_empty() {
             return Err(Error::bare("resourceVersion should not be set on objects to be created"));
         }
+        life::admit_create(self.plane, resource)?;
         metadata::place(&mut object, self.namespace)?;
         let unknown = shape::prune(resource, &mut object, self.applied);
         Strays { duplicates, unknown }.judge(self.validation, resource, self.warnings)?;

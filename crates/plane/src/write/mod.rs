@@ -129,6 +129,6 @@ impl<'a> Write<'a> {
         let stored = versions::to_stored(self.plane, self.resource, object).await?;
         let fields =
             self.resource.fields.iter().map(|field| (field.name.clone(), field.read(&stored))).collect();
-        Ok(Draft::new(&stored, self.resource.stored_version.clone(), fields))
+        Ok(Draft::new(&stored, versions::kept_in(self.resource), fields))
     }
 }

@@ -94,7 +94,10 @@ impl Write<'_> {
             return Ok(Some(Outcome::Dry(object)));
         }
         let gone = object["metadata"]["deletionTimestamp"].is_string() && !life::held(resource, &object);
-        let same = apply::unchanged(&old, &object) && live.stored_version == resource.stored_version;
+        // A write of the same content in a new storage version still counts: that is how objects are migrated.
+        let kept_in = versions::kept_in(resource);
+        let migrates = kept_in == resource.stored_version && live.stored_version != kept_in;
+        let same = apply::unchanged(&old, &object) && !migrates;
         if same && !gone {
             let live = self.plane.store().get(&resource.table, &live.key());
             return Ok(live.map(Outcome::Stored));

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::Plane;
 use crate::resource::{GroupVersionKind, Resource, translate};
+use crate::schema;
 use crate::status::Result;
 use crate::store::{Draft, Object};
 
@@ -21,6 +22,12 @@ pub(crate) async fn present(plane: &Plane, resource: &Resource, object: &Object)
         value = converted.pop().unwrap_or_default();
     }
     type_meta(&mut value, resource, &resource.gvk.version);
+    if let Some(custom) = resource.custom.as_ref().filter(|_| other_version(resource, &object.stored_version))
+    {
+        // Each version has its own schema: what it does not know goes, what it defaults comes.
+        schema::prune(&custom.structural, &mut value, true);
+        schema::default(&custom.structural, &mut value);
+    }
     Ok(value)
 }
 
@@ -31,12 +38,12 @@ pub(crate) async fn present_all(
     objects: Vec<Arc<Object>>,
 ) -> Result<Vec<Arc<Object>>> {
     let translated = translate::differs(resource);
-    if !translated && !objects.iter().any(|o| webhook_needed(resource, &o.stored_version)) {
+    if !translated && !objects.iter().any(|o| other_version(resource, &o.stored_version)) {
         return Ok(objects);
     }
     let mut out = Vec::with_capacity(objects.len());
     for object in objects {
-        if !translated && !webhook_needed(resource, &object.stored_version) {
+        if !translated && !other_version(resource, &object.stored_version) {
             out.push(object);
             continue;
         }
@@ -60,8 +67,22 @@ pub(super) async fn to_stored(plane: &Plane, resource: &Resource, mut object: Va
     Ok(object)
 }
 
+/// Whether a custom resource is stored in another version than the one spoken.
+fn other_version(resource: &Resource, stored: &str) -> bool {
+    resource.is_custom() && stored != resource.gvk.version.as_ref()
+}
+
+/// The version whose schema a written object follows. Without a webhook it is kept as written: each version reads from
+/// it what it knows, and nothing another version knows is lost.
+pub(super) fn kept_in(resource: &Resource) -> Arc<str> {
+    match &resource.custom {
+        Some(custom) if custom.conversion["strategy"] != "Webhook" => resource.gvk.version.clone(),
+        _ => resource.stored_version.clone(),
+    }
+}
+
 fn webhook_needed(resource: &Resource, stored: &str) -> bool {
-    stored != resource.gvk.version.as_ref()
+    other_version(resource, stored)
         && resource.custom.as_ref().is_some_and(|c| c.conversion["strategy"] == "Webhook")
 }
 
