@@ -13,6 +13,9 @@ use tokio::time::Instant;
 /// which asks again for whatever is still of use.
 const PIN_TIME: Duration = Duration::from_secs(2 * 60 * 60);
 
+/// Fewer names than this are not worth a sweep.
+const SWEEP: usize = 1024;
+
 /// A way to find objects by a value taken from them: a label, or the name of what they refer to.
 #[derive(Debug)]
 pub struct Index<K> {
@@ -37,6 +40,8 @@ pub(super) struct Store<K> {
     owners: Keys,
     indexes: Vec<(Index<K>, Keys)>,
     pins: HashMap<ObjectKey, Pin>,
+    /// With more names than this, those not asked for any more are dropped.
+    sweep_at: usize,
     /// The keys listed so far, while a list is under way.
     listed: Option<HashSet<ObjectKey>>,
     /// How many lists were begun.
@@ -71,6 +76,7 @@ impl<K> Default for Store<K> {
             owners: HashMap::new(),
             indexes: vec![],
             pins: HashMap::new(),
+            sweep_at: SWEEP,
             listed: None,
             lists: 0,
             seen: 0,
@@ -190,6 +196,10 @@ impl<K: Kind> Store<K> {
     pub(super) fn pin(&mut self, key: &ObjectKey, complete: bool) -> Pinned<K> {
         if complete {
             return Pinned::Known(self.get(key));
+        }
+        if self.pins.len() > self.sweep_at {
+            self.pins.retain(|_, pin| pin.used.elapsed() < PIN_TIME);
+            self.sweep_at = (self.pins.len() * 2).max(SWEEP);
         }
         let list = self.lists;
         let known = self.objects.contains_key(key);

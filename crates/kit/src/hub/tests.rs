@@ -310,3 +310,19 @@ async fn a_complete_cache_needs_no_request() {
     assert!(hub.fetch(&key("a")).await.unwrap().is_some() && hub.fetch(&key("b")).await.unwrap().is_none());
     assert_eq!(log.len(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn names_not_asked_for_any_more_are_forgotten() {
+    let (hub, _) = hub(|_| script::not_found());
+    let (_, _subscription) = listen(&hub, Keep::Concerned);
+    list(&hub, []);
+    for i in 0..1100 {
+        hub.fetch(&key(&format!("old-{i}"))).await.unwrap();
+    }
+    tokio::time::advance(std::time::Duration::from_secs(3 * 60 * 60)).await;
+    for i in 0..1100 {
+        hub.fetch(&key(&format!("new-{i}"))).await.unwrap();
+    }
+    let store = hub.0.store.read();
+    assert!(!store.is_pinned(&key("old-0")) && store.is_pinned(&key("new-0")));
+}

@@ -190,6 +190,7 @@ impl<R: Reconcile> Start for Parts<R> {
             events: run.events,
             metrics,
             workers: run.surroundings.workers.clone(),
+            stop: run.surroundings.stop.clone(),
         });
         Loop {
             wiring: self.wiring,
@@ -298,11 +299,13 @@ struct Worker<R: Reconcile> {
     events: Option<Events>,
     metrics: ControllerMetrics,
     workers: Arc<Semaphore>,
+    stop: CancellationToken,
 }
 
 impl<R: Reconcile> Worker<R> {
     async fn work(self: Arc<Self>, job: Job<R::Key>) {
-        let Ok(_permit) = self.workers.acquire().await else { return };
+        let permit = self.stop.run_until_cancelled(self.workers.acquire()).await;
+        let Some(Ok(_permit)) = permit else { return }; // told to stop before it began
         let span = tracing::info_span!("reconcile", controller = self.name, key = %job.key());
         self.reconcile(job).instrument(span).await;
     }
