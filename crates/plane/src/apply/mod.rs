@@ -17,6 +17,8 @@ use thiserror::Error;
 use self::managed::{Managed, Owned};
 use self::merge::Comparison;
 use self::typed::Typed;
+use crate::builtin;
+use crate::resource::GroupVersionKind;
 use crate::schema::Schema;
 
 /// Fields a write never owns, because the strategy of the resource or subresource resets them.
@@ -145,7 +147,7 @@ pub fn apply(
         // Nobody kept book so far: what exists belongs to whoever was here before.
         let unknown =
             Context { manager: "before-first-apply", subresource: "", reset: Reset::Nothing, ..cx.clone() };
-        update(&unknown, &empty, &before, &mut managed);
+        update(&unknown, &nothing(cx), &before, &mut managed);
     }
     let key = Manager {
         name: cx.manager.to_owned(),
@@ -201,7 +203,7 @@ pub fn record_update(cx: &Context<'_>, live: Option<&Value>, new: &mut Value) {
     let after = without_managed_fields(new);
     // An object nobody kept book of stays so until its first apply.
     if live.is_none() || !managed.0.is_empty() {
-        let before = live.map(without_managed_fields).unwrap_or_else(|| Value::Object(Map::new()));
+        let before = live.map_or_else(|| nothing(cx), without_managed_fields);
         update(cx, &before, &after, &mut managed);
         managed.cap();
     }
@@ -224,6 +226,15 @@ pub fn unchanged(a: &Value, b: &Value) -> bool {
         value
     }
     bare(a) == bare(b)
+}
+
+/// What an object is compared with when there was none: of a built-in kind the zero value, in which structs exist.
+fn nothing(cx: &Context<'_>) -> Value {
+    let mut zero = Value::Object(Map::new());
+    if !cx.custom {
+        builtin::normalize(&GroupVersionKind::from_api_version(cx.api_version, cx.kind), &mut zero);
+    }
+    zero
 }
 
 fn update(cx: &Context<'_>, before: &Value, after: &Value, managed: &mut Managed) {

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::table::schema;
+use super::table::{go_facts, schema};
 use super::walk::each_definition;
 use crate::resource::GroupVersionKind;
 
@@ -131,6 +131,10 @@ pub fn default(gvk: &GroupVersionKind, object: &mut Value) {
     let Some(schema) = schema(gvk) else { return };
     kinds::before(gvk, object);
     each_definition(schema, object, &mut |definition, fields| {
+        // Structs exist in Go whether sent or not, so their defaults apply all the same.
+        for name in go_facts(definition).into_iter().flat_map(|facts| &facts.structs) {
+            set(fields, name, json!({}));
+        }
         for (field, value) in ROWS.get(definition).into_iter().flatten() {
             if fields.get(*field).is_none_or(Value::is_null) {
                 fields.insert((*field).to_owned(), value.clone());
@@ -147,6 +151,15 @@ fn dependent(definition: &str, fields: &mut Fields) {
         "core.v1.Container" | "core.v1.EphemeralContainer" => {
             let policy = pull_policy(fields.get("image").and_then(Value::as_str).unwrap_or_default());
             set(fields, "imagePullPolicy", json!(policy));
+        }
+        // The old name of the field is kept in step.
+        "core.v1.PodSpec" => {
+            if let Some(account) =
+                fields.get("serviceAccountName").filter(|a| a.as_str().is_some_and(|a| !a.is_empty()))
+            {
+                let account = account.clone();
+                fields.insert("serviceAccount".into(), account);
+            }
         }
         "core.v1.Volume" if fields.keys().all(|name| name == "name") => set(fields, "emptyDir", json!({})),
         "apps.v1.DeploymentStrategy"

@@ -16,4 +16,4 @@ mod walk;
 pub use defaults::default;
 pub use normal::normalize;
 pub use table::{definitions, object_meta, schema};
-pub use validate::{validate_create, validate_update};
+pub use validate::{validate, validate_create, validate_update};

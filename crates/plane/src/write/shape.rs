@@ -80,7 +80,11 @@ pub(super) fn check(
     warnings: &Warnings,
 ) -> Vec<FieldError> {
     let Some(custom) = &resource.custom else {
-        return if is_definition(resource) { schema::crd::check(object, old) } else { Vec::new() };
+        return if is_definition(resource) {
+            schema::crd::check(object, old)
+        } else {
+            builtin::validate(&resource.gvk, object, old)
+        };
     };
     let found = schema::validate(&custom.structural, object, old);
     warnings.extend(found.warnings);

@@ -23,6 +23,14 @@ use crate::status::FieldError;
 
 type Errors = Vec<FieldError>;
 
+/// Judges an object, new or changed.
+pub fn validate(gvk: &GroupVersionKind, object: &Value, old: Option<&Value>) -> Errors {
+    match old {
+        None => validate_create(gvk, object),
+        Some(old) => validate_update(gvk, object, old),
+    }
+}
+
 /// Judges a new object, after defaulting. Metadata is judged by the caller, for all kinds alike.
 pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> Errors {
     let mut errors = Errors::new();

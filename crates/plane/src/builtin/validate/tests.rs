@@ -53,8 +53,8 @@ fn pods_are_refused_in_the_servers_words() {
     );
     assert_eq!(with_container(json!({"image": ""})), [format!("{C}.image: Required value")]);
     assert_eq!(
-        with_container(json!({"image": " x"})),
-        [format!("{C}.image: Invalid value: \" x\": must not have leading or trailing whitespace")]
+        texts("", "v1", "Pod", &json!({"spec": {"containers": [{"name": "c", "image": " x"}]}})),
+        ["spec.containers[0].image: Invalid value: \" x\": must not have leading or trailing whitespace"]
     );
     assert_eq!(
         with_container(

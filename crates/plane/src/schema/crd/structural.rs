@@ -21,8 +21,13 @@ pub(super) fn check(raw: &Value, path: &str, errors: &mut Vec<FieldError>) {
     if raw["nullable"] == Value::Bool(true) {
         errors.push(FieldError::forbidden(format!("{path}.nullable"), "nullable cannot be true at the root"));
     }
+    let found = errors.len();
     node(raw, path, Place::Root, errors);
     metadata(raw, path, errors);
+    // Defaults are judged by the schema, so it must be one.
+    if errors.len() == found {
+        defaults(raw, path, errors);
+    }
 }
 
 fn node(raw: &Value, path: &str, place: Place, errors: &mut Vec<FieldError>) {
@@ -30,7 +35,6 @@ fn node(raw: &Value, path: &str, place: Place, errors: &mut Vec<FieldError>) {
     common(fields, path, errors);
     own_type(fields, path, place, errors);
     extensions::check(fields, path, errors);
-    default_value(raw, path, errors);
     if fields.get("type").is_some_and(|t| t == "array") && !fields.get("items").is_some_and(Value::is_object)
     {
         errors.push(FieldError::required(format!("{path}.items"), "must be specified"));
@@ -222,6 +226,19 @@ fn alternative(
         }
     }
     alternatives(node, fields, node_path, path, errors);
+}
+
+fn defaults(raw: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let Value::Object(fields) = raw else { return };
+    default_value(raw, path, errors);
+    for (name, value) in object(fields, "properties") {
+        defaults(value, &format!("{path}.properties[{name}]"), errors);
+    }
+    for name in ["items", "additionalProperties"] {
+        if let Some(inner) = fields.get(name) {
+            defaults(inner, &format!("{path}.{name}"), errors);
+        }
+    }
 }
 
 /// The default must be a value of the schema.

@@ -55,7 +55,9 @@ impl Walk {
         };
         if value.is_null() {
             if !schema.nullable {
-                self.wrong_type(path, wanted, "null");
+                // The real server loses the name here.
+                let detail = format!(" in body must be of type {wanted}: \"null\"");
+                self.errors.push(FieldError::type_invalid(path, "null", detail));
             }
             return;
         }
