@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use quintet_kit::System;
+use quintet_kit::config::{Environment, check};
 use quintet_kit::wiring::{Edge, SystemRows};
 use quintet_mlflow::Mlflow;
 
@@ -19,6 +20,7 @@ pub struct Systems(Vec<Arc<dyn System>>);
 impl Systems {
     /// With settings from the process's environment and everything in `namespace`.
     pub fn new(namespace: &str) -> Result<Self> {
+        checked(&Environment::of_process())?;
         let variable = |name: &str| {
             let own = std::env::var(format!("QUINTET_MLFLOW_{name}"));
             own.or_else(|_| std::env::var(name)).ok()
@@ -68,6 +70,18 @@ impl Systems {
     }
 }
 
+/// Refuses variables of ours that nobody reads, and bare ones that mean different things to different systems.
+fn checked(environment: &Environment) -> Result<()> {
+    let wrong = check(&[("mlflow", &quintet_mlflow::config::VARIABLES)], environment);
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let told: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+    Err(Refusal::new(Exit::Usage, told.join("; "))
+        .next("`quintet dataflow` lists the variables of each system")
+        .into())
+}
+
 /// Where the operators' own objects live: `QUINTET_NAMESPACE`, else the pod's own namespace, else `opendatahub`.
 pub fn home_namespace() -> String {
     let named = std::env::var("QUINTET_NAMESPACE").ok().filter(|n| !n.is_empty());
@@ -83,6 +97,14 @@ mod tests {
     fn the_names_are_the_systems() {
         let systems = Systems::new("opendatahub").unwrap();
         assert_eq!(systems.iter().map(|s| s.name()).collect::<Vec<_>>(), NAMES);
+    }
+
+    #[test]
+    fn a_misspelt_variable_of_ours_is_refused_with_the_right_one() {
+        checked(&Environment::from_iter([("QUINTET_MLFLOW_MLFLOW_IMAGE", "x"), ("HOME", "/")])).unwrap();
+        let error =
+            checked(&Environment::from_iter([("QUINTET_MLFLOW_MLFLOW_IMGE", "x")])).unwrap_err().to_string();
+        assert!(error.contains("did you mean") && error.contains("MLFLOW_IMAGE"), "{error}");
     }
 
     #[test]
