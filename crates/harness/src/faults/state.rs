@@ -33,9 +33,11 @@ pub async fn objects(client: &Client, kinds: &[ApiResource]) -> kube::Result<BTr
     Ok(found)
 }
 
-/// Takes away what differs from run to run: identities, versions, times, and who wrote what.
+/// Takes away what differs from run to run: identities, addresses, versions, times, and who wrote what.
 pub fn normalise(value: &mut Value) {
-    const FLEETING: [&str; 8] = [
+    const FLEETING: [&str; 10] = [
+        "clusterIP",
+        "clusterIPs",
         "uid",
         "resourceVersion",
         "generation",

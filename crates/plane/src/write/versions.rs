@@ -24,9 +24,8 @@ pub(crate) async fn present(plane: &Plane, resource: &Resource, object: &Object)
     type_meta(&mut value, resource, &resource.gvk.version);
     if let Some(custom) = resource.custom.as_ref().filter(|_| other_version(resource, &object.stored_version))
     {
-        // Each version has its own schema: what it does not know goes, what it defaults comes.
+        // What this version does not know goes. Its defaults do not come: a real server sets those of the stored version.
         schema::prune(&custom.structural, &mut value, true);
-        schema::default(&custom.structural, &mut value);
     }
     Ok(value)
 }
