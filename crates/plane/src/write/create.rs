@@ -45,8 +45,7 @@ impl Write<'_> {
         if object != before {
             shape::prune(resource, &mut object, self.applied);
             shape::complete(resource, &mut object);
-            metadata::tidy(&mut object, self.warnings);
-            self.book(None, &mut object);
+            metadata::tidy(&mut object, self.warnings); // nobody owns what admission adds
         }
         life::prepare_create(resource, &mut object);
 

@@ -1,4 +1,8 @@
-use std::{collections::BTreeMap, fmt::Write as _, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    path::Path,
+};
 
 use crate::scenario::{Scenario, Truth};
 
@@ -16,6 +20,10 @@ impl Disagreements {
         Disagreements(serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("{FILE}: {e}")))
     }
 }
+
+/// How the reason of a step begins that differs only when the plane's own controllers are quicker, or slower, than the
+/// real ones were.
+const SOMETIMES: &str = "sometimes";
 
 /// What was found in this run.
 #[derive(Default)]
@@ -52,7 +60,8 @@ impl Report {
         let old = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{FILE}: {e}"));
         let mut text: String =
             old.lines().filter(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
-        for step in self.differed.keys() {
+        let sometimes = listed.iter().filter(|(_, why)| why.starts_with(SOMETIMES)).map(|(step, _)| step);
+        for step in self.differed.keys().chain(sometimes).collect::<BTreeSet<_>>() {
             let reason = listed.get(step).map_or("not looked at yet", String::as_str);
             let _ = writeln!(text, "{step}: {reason}");
         }
@@ -66,7 +75,8 @@ impl Report {
         for (step, difference) in self.differed.iter().filter(|(step, _)| !listed.contains_key(*step)) {
             let _ = writeln!(text, "\n{step} differs:{difference}");
         }
-        let settled: Vec<&String> = self.agreed.iter().filter(|step| listed.contains_key(*step)).collect();
+        let always = |step: &&String| listed.get(*step).is_some_and(|why| !why.starts_with(SOMETIMES));
+        let settled: Vec<&String> = self.agreed.iter().filter(always).collect();
         if self.is_plane && complete && std::env::var_os("TRUTHS_LIST").is_some() {
             return self.rewrite(&listed);
         }
