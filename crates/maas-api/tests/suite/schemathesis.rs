@@ -1,5 +1,5 @@
 //! The published description against a running server: schemathesis makes up requests from it, good and bad, and holds
-//! every answer against it. `hack/maas-api-real` installs the tool.
+//! every answer against it. `hack/tiers/maas-api` installs the tool.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ fn schemathesis() -> Result<std::path::PathBuf, Error> {
         true => Ok(tool),
         false => Err(Missing {
             tool: "schemathesis".into(),
-            remedy: "run hack/maas-api-real, which installs it".into(),
+            remedy: "run hack/tiers/maas-api, which installs it".into(),
         }
         .into()),
     }

@@ -19,8 +19,8 @@ use super::plan::{Event, Plan, Write};
 use super::queue::{Controller, Key, Queue, concerned, key_of};
 use super::view::View;
 use super::{
-    Workloads, claim, cron_job, daemon_set, deployment, endpoints, job, namespace, node, replica_set,
-    stateful_set,
+    Workloads, adoption, claim, cron_job, daemon_set, deployment, endpoints, job, namespace, node,
+    replica_set, stateful_set,
 };
 use crate::Plane;
 use crate::clock;
@@ -132,6 +132,10 @@ impl Driver {
     async fn deployment(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
         let view = View(self.store.clone());
         let Some(deployment) = view.get::<Deployment>(&key.namespace, &key.name) else { return Ok(None) };
+        if let Some(spec) = &deployment.spec {
+            let free = view.list::<ReplicaSet>(&key.namespace);
+            finished(carry_out(plane, adoption::plan(&deployment, &spec.selector, free)).await, None)?;
+        }
         let sets: Vec<ReplicaSet> = view.controlled(deployment.metadata.uid.as_ref());
         let pods: Vec<Pod> = sets.iter().flat_map(|set| view.controlled(set.metadata.uid.as_ref())).collect();
         let plan = deployment::plan(&deployment, &sets, &pods, plane.clock().now());
@@ -142,6 +146,10 @@ impl Driver {
     async fn replica_set(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
         let view = View(self.store.clone());
         let Some(set) = view.get::<ReplicaSet>(&key.namespace, &key.name) else { return Ok(None) };
+        if let Some(spec) = &set.spec {
+            let free = view.list::<Pod>(&key.namespace);
+            finished(carry_out(plane, adoption::plan(&set, &spec.selector, free)).await, None)?;
+        }
         let owned: Vec<Pod> = view.controlled(set.metadata.uid.as_ref());
         let done = carry_out(plane, replica_set::plan(&set, &owned)).await;
         let owned: Vec<Pod> = view.controlled(set.metadata.uid.as_ref());

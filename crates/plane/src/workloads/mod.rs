@@ -4,6 +4,7 @@
 //! Each controller is a pure function from objects to a plan; [`driver`] reads, asks and writes. Containers do not run:
 //! what is simulated says so in an annotation, and a [`Script`] tells it to behave otherwise.
 
+mod adoption;
 mod claim;
 mod cron_job;
 mod daemon_set;
