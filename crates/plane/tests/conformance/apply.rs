@@ -49,7 +49,6 @@ async fn the_same_again_changes_nothing() {
 }
 
 #[tokio::test]
-#[ignore = "the plane differs: a port its applier lets go of stays since Services get addresses"]
 async fn ports_are_known_by_number_and_protocol() {
     let case = Case::new().await;
     let service = |ports: Value| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": ports}});

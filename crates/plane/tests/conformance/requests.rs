@@ -31,7 +31,6 @@ async fn it_exists_already() {
 }
 
 #[tokio::test]
-#[ignore = "the plane differs: validation of built-in kinds is not wired into writes yet"]
 async fn an_invalid_object_names_every_field() {
     let case = Case::new().await;
     let answer = case.post(&case.path("services"), json!({"metadata": {"name": "s"}, "spec": {}})).await;
@@ -83,7 +82,6 @@ async fn the_namespace_must_exist() {
 }
 
 #[tokio::test]
-#[ignore = "the plane differs: immutability of built-in kinds is not wired into writes yet"]
 async fn selectors_and_role_references_never_change() {
     let case = Case::new().await;
     let path = super::objects::deployment(&case, 0).await;
