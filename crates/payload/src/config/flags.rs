@@ -37,7 +37,7 @@ pub struct Flags {
     /// Serve /debug/pprof; accepted for compatibility, Go's profiles do not exist here
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", action = ArgAction::Set, value_parser = boolean)]
     pub enable_pprof: bool,
-    /// A plugin, as <type>:<name>[:<json>]; repeat for more, in the order they are to run
+    /// A plugin: its type, name and JSON settings, parted by colons; repeat for more, in the order they are to run
     #[arg(long = "plugin", value_name = "PLUGIN")]
     pub plugins: Vec<PluginSpec>,
     /// How much to log: 2 normal, 3 verbose, 4 debug, 5 trace

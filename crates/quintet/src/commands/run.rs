@@ -35,7 +35,7 @@ pub struct Args {
     /// Where the operators' own objects live
     #[arg(short, long, default_value_t = home_namespace(), value_name = "NAME")]
     pub namespace: String,
-    /// Where /healthz, /readyz and /readyz/<system> are served
+    /// Where /healthz, /readyz and a /readyz for each system are served
     #[arg(long, default_value = "0.0.0.0:8081", value_name = "ADDRESS")]
     pub health_listen: SocketAddr,
     /// Where /metrics is served, in plain text
