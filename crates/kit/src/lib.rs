@@ -2,8 +2,8 @@
 //!
 //! A system declares its [`wiring`] as data, computes its [`desired`] state with pure functions, and leaves the rest to
 //! this crate: one watch and one cache per kind and process ([`hub`]), a keyed work [`queue`], writes that send nothing
-//! when nothing differs ([`apply`]), [`status`] and [`event`]s, typed [`config`]uration, [`metrics`], the [`rights`] and
-//! the [`dataflow`] page that follow from the wiring, and the [`run`]ner that puts them together. [`parts`] holds what
+//! when nothing differs ([`apply`]), [`status`] and [`event`]s, typed [`config`]uration, [`metrics`], the [`rights`],
+//! the [`dataflow`] page and the [`install`] manifests that follow from the wiring, and the [`run`]ner that puts them together. [`parts`] holds what
 //! children of several systems are built from.
 //!
 //! `docs/adding-a-system.md` walks through a small system from end to end.
@@ -18,6 +18,7 @@ pub mod event;
 pub mod fence;
 pub mod finalizer;
 pub mod hub;
+pub mod install;
 pub mod key;
 pub mod kind;
 pub mod lease;

@@ -1,7 +1,11 @@
 //! The rights that follow from the wiring, and no others: never `*`, `escalate` or `bind`.
 
+mod compare;
+mod holder;
 mod objects;
 
+pub use compare::{Because, Original, compare};
+pub use holder::Holder;
 pub use objects::RightsObjects;
 
 use crate::desired::WritePolicy;

@@ -10,6 +10,7 @@
 //! `MLflowConfig` is installed by this system, but read by the MLflow server alone.
 
 pub mod config;
+pub mod install;
 pub mod mlflow;
 pub mod system;
 

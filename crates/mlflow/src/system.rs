@@ -17,6 +17,7 @@ use quintet_api::{
 use quintet_kit::{
     Context, Desired, Kind, Meta, ObjectKey, System,
     config::environment_row,
+    install::{Operator, Site},
     run::{Fatal, Observed, RenderError, Started},
     wiring::{Origin, ServiceRow, SystemRows},
 };
@@ -24,6 +25,7 @@ use quintet_kit::{
 use crate::{
     Apis, Config, GcObjects, Inputs,
     config::{PLATFORM_CA_BUNDLE, VARIABLES},
+    install,
     mlflow::{Error, controller, desired::desired, wiring},
 };
 
@@ -100,6 +102,10 @@ impl System for Mlflow {
 
     fn crds(&self) -> Vec<CustomResourceDefinition> {
         quintet_api::mlflow::crds()
+    }
+
+    fn install(&self, site: &Site) -> Option<Operator> {
+        Some(install::operator(site, &self.config))
     }
 
     fn render(&self, object: &DynamicObject, observed: &Observed) -> Result<Desired, RenderError> {

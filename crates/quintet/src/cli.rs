@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::client::connect::Server;
-use crate::commands::{apply, completions, crds, dataflow, delete, get, render, run, tree, up};
+use crate::commands::{apply, completions, crds, dataflow, delete, get, install, render, run, tree, up};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -49,6 +49,8 @@ pub enum Command {
     Dataflow(dataflow::Args),
     /// Print the CustomResourceDefinitions
     Crds(crds::Args),
+    /// Print everything that a cluster needs to run the operators
+    Install(install::Args),
     /// Create or change objects from manifests
     Apply(apply::Args),
     /// Show objects

@@ -16,6 +16,7 @@
 pub mod cli;
 pub mod client;
 pub mod commands;
+pub mod deploy;
 pub mod errors;
 pub mod local;
 pub mod multicall;

@@ -21,11 +21,8 @@ impl Systems {
     /// With settings from the process's environment and everything in `namespace`.
     pub fn new(namespace: &str) -> Result<Self> {
         checked(&Environment::of_process())?;
-        let variable = |name: &str| {
-            let own = std::env::var(format!("QUINTET_MLFLOW_{name}"));
-            own.or_else(|_| std::env::var(name)).ok()
-        };
-        let config = quintet_mlflow::Config::new(namespace, variable).context("settings of mlflow")?;
+        let set = |name: &str| std::env::var(variable("mlflow", name)).or_else(|_| std::env::var(name)).ok();
+        let config = quintet_mlflow::Config::new(namespace, set).context("settings of mlflow")?;
         Ok(Systems(vec![Arc::new(Mlflow::new(config))]))
     }
 
@@ -68,6 +65,11 @@ impl Systems {
         let watches = self.rows().into_iter().flat_map(|r| r.controllers).flat_map(|c| c.watches);
         watches.filter(|w| w.edge == Edge::For).any(|w| w.kind.group == group && w.kind.kind == kind)
     }
+}
+
+/// The variable that sets something for one system only, whatever the bare name means to the others.
+pub fn variable(system: &str, name: &str) -> String {
+    format!("QUINTET_{}_{name}", system.to_uppercase().replace('-', "_"))
 }
 
 /// Refuses variables of ours that nobody reads, and bare ones that mean different things to different systems.

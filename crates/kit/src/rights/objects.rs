@@ -1,10 +1,7 @@
 //! The objects that give rights to a ServiceAccount.
 
-use super::Rights;
-use k8s_openapi::api::rbac::v1::{
-    ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
-};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use super::{Holder, Rights};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use serde_json::Value;
 
 /// Roles, and their bindings to one ServiceAccount.
@@ -17,29 +14,13 @@ pub struct RightsObjects {
 }
 
 impl Rights {
-    /// The objects, all called `name`, that give these rights to a ServiceAccount.
+    /// The objects that give these rights to a ServiceAccount: all roles are called `role`, all bindings `binding`.
     #[must_use]
-    pub fn objects(&self, name: &str, namespace: &str, account: &str) -> RightsObjects {
-        let subject = Subject {
-            kind: "ServiceAccount".into(),
-            name: account.into(),
-            namespace: Some(namespace.into()),
-            api_group: None,
-        };
-        let cluster = (!self.cluster.is_empty()).then(|| {
-            let metadata = ObjectMeta { name: Some(name.into()), ..ObjectMeta::default() };
-            let rules = Some(self.cluster.clone());
-            (
-                ClusterRole { metadata: metadata.clone(), rules, aggregation_rule: None },
-                ClusterRoleBinding {
-                    metadata,
-                    role_ref: role("ClusterRole", name),
-                    subjects: Some(vec![subject.clone()]),
-                },
-            )
-        });
-        let namespaced =
-            self.namespaces.iter().map(|(place, rules)| in_namespace(name, place, rules, &subject));
+    pub fn objects(&self, role: &str, binding: &str, holder: Holder<'_>) -> RightsObjects {
+        let cluster =
+            (!self.cluster.is_empty()).then(|| holder.everywhere(role, binding, self.cluster.clone()));
+        let within = self.namespaces.iter();
+        let namespaced = within.map(|(place, rules)| holder.within(place, role, binding, rules.clone()));
         RightsObjects { cluster, namespaced: namespaced.collect() }
     }
 }
@@ -54,19 +35,6 @@ impl RightsObjects {
     }
 }
 
-fn in_namespace(name: &str, place: &str, rules: &[PolicyRule], subject: &Subject) -> (Role, RoleBinding) {
-    let metadata =
-        ObjectMeta { name: Some(name.into()), namespace: Some(place.into()), ..ObjectMeta::default() };
-    (
-        Role { metadata: metadata.clone(), rules: Some(rules.to_vec()) },
-        RoleBinding { metadata, role_ref: role("Role", name), subjects: Some(vec![subject.clone()]) },
-    )
-}
-
-fn role(kind: &str, name: &str) -> RoleRef {
-    RoleRef { api_group: Some("rbac.authorization.k8s.io".into()), kind: kind.into(), name: name.into() }
-}
-
 fn value(object: &impl serde::Serialize) -> Value {
     serde_json::to_value(object).unwrap_or(Value::Null) // these types always fit JSON
 }
@@ -74,6 +42,7 @@ fn value(object: &impl serde::Serialize) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use k8s_openapi::api::rbac::v1::PolicyRule;
 
     #[test]
     fn every_role_is_bound_to_the_account_and_an_empty_one_is_not_made() {
@@ -85,7 +54,7 @@ mod tests {
         };
         let rights =
             Rights { cluster: vec![], namespaces: [("team".to_string(), vec![rule.clone()])].into() };
-        let objects = rights.objects("operator", "home", "account");
+        let objects = rights.objects("role", "binding", Holder { namespace: "home", account: "account" });
         assert_eq!(objects.cluster, None);
         let (role, binding) = &objects.namespaced[0];
         assert_eq!(
@@ -94,7 +63,10 @@ mod tests {
         );
         let subject = &binding.subjects.as_ref().unwrap()[0];
         assert_eq!((subject.name.as_str(), subject.namespace.as_deref()), ("account", Some("home")));
-        assert_eq!(binding.role_ref.name, "operator");
+        assert_eq!(
+            (binding.role_ref.name.as_str(), binding.metadata.name.as_deref()),
+            ("role", Some("binding"))
+        );
         assert_eq!(objects.to_values()[1]["kind"], "RoleBinding");
     }
 }

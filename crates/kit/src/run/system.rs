@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::controller::Controller;
 use crate::desired::Desired;
+use crate::install::{Operator, Site};
 use crate::key::ObjectKey;
 use crate::kind::Kind;
 use crate::wiring::SystemRows;
@@ -27,6 +28,11 @@ pub trait System: Send + Sync + 'static {
 
     /// The definitions of the kinds that it brings.
     fn crds(&self) -> Vec<CustomResourceDefinition>;
+
+    /// How it is installed at a site; none if no original's manifests have to be matched.
+    fn install(&self, _site: &Site) -> Option<Operator> {
+        None
+    }
 
     /// What the system would make of an object, if the cluster held just what was observed. No cluster is needed.
     ///

@@ -20,7 +20,8 @@ const EXAMPLES: &str = "\
 Examples:
   quintet delete mlflow mlflow
   quintet delete deployment a b -n team --cascade foreground
-  quintet delete -f examples/mlflow/minimal.yaml --ignore-not-found";
+  quintet delete -f examples/mlflow/minimal.yaml --ignore-not-found
+  quintet install --delete | quintet delete --in-order -f -";
 
 /// Flags of `quintet delete`.
 #[derive(clap::Args, Debug)]
@@ -44,6 +45,9 @@ pub struct Args {
     /// An object that is already gone is no failure
     #[arg(long)]
     pub ignore_not_found: bool,
+    /// Delete manifests in the order given, not the last first
+    #[arg(long, requires = "filename")]
+    pub in_order: bool,
     /// Return at once instead of waiting until the objects are gone
     #[arg(long)]
     pub no_wait: bool,
@@ -63,7 +67,8 @@ pub enum Cascade {
     Orphan,
 }
 
-/// Deletes in reverse order of the manifests, so that children of one another go before what they need.
+/// Deletes in reverse order of the manifests, so that children of one another go before what they need; unless told to
+/// keep their order.
 pub async fn run(server: &Server, args: Args) -> Result<()> {
     let client = server.connect().await?;
     let catalogue = Catalogue::discover(&client).await?;
@@ -93,7 +98,11 @@ fn targets<'a>(
         let served = catalogue.of(m.api_version(), m.kind())?;
         Ok((served, m.namespace().unwrap_or(default).to_string(), m.name().to_string()))
     };
-    manifests.iter().rev().map(target).collect()
+    let mut targets = manifests.iter().map(target).collect::<Result<Vec<_>>>()?;
+    if !args.in_order {
+        targets.reverse();
+    }
+    Ok(targets)
 }
 
 async fn delete(client: &Client, served: &Served, namespace: &str, name: &str, args: &Args) -> Result<()> {

@@ -6,6 +6,7 @@ pub mod crds;
 pub mod dataflow;
 pub mod delete;
 pub mod get;
+pub mod install;
 pub mod render;
 pub mod run;
 pub mod tree;
@@ -29,6 +30,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
             Command::Render(args) => render::run(&args)?,
             Command::Dataflow(args) => dataflow::run(&args)?,
             Command::Crds(args) => crds::run(&args)?,
+            Command::Install(args) => install::run(&args)?,
             Command::PayloadProcessing(flags) => {
                 // A service of its own, with a runtime of its own.
                 return Ok(tokio::task::block_in_place(|| quintet_payload::cli::run(flags)));

@@ -8,7 +8,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Patch, PatchParams};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, Resource, ResourceExt};
-use quintet_kit::rights::{RightsObjects, rights};
+use quintet_kit::rights::{Holder, RightsObjects, rights};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -29,8 +29,8 @@ pub async fn install(client: &Client, systems: &Systems, platform: Platform, nam
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}});
     apply(&Api::<ServiceAccount>::namespaced(client.clone(), namespace), ACCOUNT, &account).await?;
     for rows in systems.rows() {
-        grant(client, &rights(&rows).objects(&format!("quintet-{}", rows.system), namespace, ACCOUNT))
-            .await?;
+        let name = format!("quintet-{}", rows.system);
+        grant(client, &rights(&rows).objects(&name, &name, Holder { namespace, account: ACCOUNT })).await?;
     }
     let ours = systems.iter().flat_map(|s| s.crds());
     let all: Vec<_> = ours.chain(standins::definitions(platform)).collect();

@@ -21,6 +21,15 @@ pub enum Platform {
     Openshift,
 }
 
+impl From<Platform> for quintet_kit::install::Platform {
+    fn from(platform: Platform) -> Self {
+        match platform {
+            Platform::Kubernetes => Self::Kubernetes,
+            Platform::Openshift => Self::OpenShift,
+        }
+    }
+}
+
 struct StandIn {
     group: &'static str,
     /// The storage version first; the others are served too.

@@ -1,0 +1,41 @@
+//! The name of a settings ConfigMap.
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// `name` with the suffix that kustomize gives a generated ConfigMap with these settings. Whoever replaces an original
+/// that kustomize installed then finds the same object, not a second one.
+#[must_use]
+pub fn settings_name(name: &str, data: &BTreeMap<String, String>) -> String {
+    let hashed = json!({"data": data, "kind": "ConfigMap", "name": ""}).to_string();
+    let mut suffix = String::new();
+    for byte in Sha256::digest(hashed).iter().take(5) {
+        let _ = write!(suffix, "{byte:02x}"); // writing to a String cannot fail
+    }
+    // Without vowels, and without what looks like one, no suffix is an unlucky word.
+    let readable = suffix.chars().map(|c| match c {
+        '0' => 'g',
+        '1' => 'h',
+        '3' => 'k',
+        'a' => 'm',
+        'e' => 't',
+        other => other,
+    });
+    format!("{name}-{}", readable.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_suffix_changes_with_the_settings_and_has_no_vowel() {
+        let one = settings_name("params", &[("key".to_owned(), "one".to_owned())].into());
+        let other = settings_name("params", &[("key".to_owned(), "two".to_owned())].into());
+        assert_ne!(one, other);
+        let suffix = one.strip_prefix("params-").expect("the name comes first");
+        assert_eq!((suffix.len(), suffix.contains(['a', 'e', '0', '1', '3'])), (10, false));
+    }
+}

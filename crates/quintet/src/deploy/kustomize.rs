@@ -1,0 +1,39 @@
+//! One kustomize base per shape and platform. Namespace and image are changed as with any base.
+
+use super::{Files, NAMESPACE};
+use crate::commands::install::{Args, IMAGE, Shape, objects};
+use crate::local::standins::Platform;
+use crate::output::{Format, documents};
+use anyhow::Result;
+
+const KUSTOMIZATION: &str = "\
+# Made by `quintet install`; do not edit. Use it as a base, and set `namespace`, `images` or patches of your own.
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+- manifests.yaml
+";
+
+pub(super) fn files() -> Result<Files> {
+    let mut files = Files::new();
+    for (shape, shape_name) in [(Shape::Fused, "fused"), (Shape::Split, "split")] {
+        for (platform, platform_name) in
+            [(Platform::Kubernetes, "kubernetes"), (Platform::Openshift, "openshift")]
+        {
+            let args = Args {
+                shape,
+                platform,
+                operators: vec![],
+                namespace: NAMESPACE.into(),
+                image: IMAGE.into(),
+                rbac: false,
+                delete: false,
+                output: Format::Yaml,
+            };
+            let folder = format!("kustomize/{shape_name}-{platform_name}");
+            files.insert(format!("{folder}/manifests.yaml"), documents(&objects(&args)?, args.output)?);
+            files.insert(format!("{folder}/kustomization.yaml"), KUSTOMIZATION.into());
+        }
+    }
+    Ok(files)
+}
