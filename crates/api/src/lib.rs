@@ -17,5 +17,5 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 /// Every CustomResourceDefinition that Quintet installs, in a fixed order.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    mlflow::crds()
+    [mlflow::crds(), maas::crds()].concat()
 }

@@ -3,11 +3,17 @@
 //! `modelRef` here always means a `MaaSModelRef`; what such a reference points at (an `LLMInferenceService`, an
 //! `ExternalModel`) is named by [`ModelBackendRef`].
 
+mod auth_policy;
 mod external_model;
 mod model_ref;
 mod status;
 mod subscription;
+mod tenant;
 
+pub use auth_policy::{
+    AuthPolicyStatus, MaaSAuthPolicy, MaaSAuthPolicySpec, MaaSAuthPolicyStatus, MeteringMetadata,
+    ModelReference, Subjects,
+};
 pub use external_model::{
     CredentialReference, ExternalModel, ExternalModelPhase, ExternalModelSpec, ExternalModelStatus,
 };
@@ -19,6 +25,38 @@ pub use subscription::{
     BillingRate, GroupReference, MaaSSubscription, MaaSSubscriptionSpec, MaaSSubscriptionStatus,
     ModelSubscriptionRef, SubscriptionOwner, TokenMetadata, TokenRateLimit, TokenRateLimitStatus,
 };
+
+pub use tenant::{
+    ApiKeys, ExternalOidc, GatewayReference, Telemetry, TelemetryMetrics, Tenant, TenantSpec, TenantStatus,
+};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use crate::crd;
+
+/// Definitions of this group.
+pub fn crds() -> Vec<CustomResourceDefinition> {
+    vec![
+        crd::of::<ExternalModel>(),
+        crd::of::<MaaSAuthPolicy>(),
+        crd::of::<MaaSModelRef>(),
+        crd::of::<MaaSSubscription>(),
+        crd::of::<Tenant>(),
+    ]
+    .into_iter()
+    .map(without_required_spec)
+    .collect()
+}
+
+/// The originals store objects without a `spec`: what they act upon has to be looked for, not relied upon.
+fn without_required_spec(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    for version in &mut crd.spec.versions {
+        if let Some(schema) = version.schema.as_mut().and_then(|s| s.open_api_v3_schema.as_mut()) {
+            schema.required = None;
+        }
+    }
+    crd
+}
 
 /// The API group of every kind in this module.
 pub const GROUP: &str = "maas.opendatahub.io";
