@@ -38,6 +38,7 @@ pub struct Embedded {
     pub app: Arc<App>,
     /// The service.
     pub router: Router,
+    cluster: Arc<LiveCluster>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -55,8 +56,13 @@ impl Embedded {
         let store = Arc::new(SqliteStore::open(file, clock).await.map_err(failed)?);
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let cluster = Arc::new(LiveCluster::start(client, subscription_namespace, &tasks, &stop));
-        let app = App::start(store, cluster, Prober::new(None)?, options, clock);
-        Ok(Self { router: service(app.clone()), app, tasks, stop })
+        let app = App::start(store, cluster.clone(), Prober::new(None)?, options, clock);
+        Ok(Self { router: service(app.clone()), app, cluster, tasks, stop })
+    }
+
+    /// Waits until everything has been read from the cluster; before, every request but probes is told to wait.
+    pub async fn synced(&self) {
+        self.cluster.synced().await;
     }
 
     /// Stops watching, writes what is still to be written, and closes the file. To be called when no request is running

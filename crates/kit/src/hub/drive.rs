@@ -27,13 +27,16 @@ const ERRORS: Backoff = Backoff {
 
 /// While the kind is not served: quickly after its definition was heard of, as a server takes a moment to serve it, and
 /// seldom otherwise, for kinds that come without a definition.
-const ABSENCE: Backoff = Backoff {
+pub(super) const ABSENCE: Backoff = Backoff {
     first: Duration::from_millis(250),
     last: Duration::from_secs(60),
     conflict: Duration::ZERO,
     conflicts: 0,
     jitter: 0.2,
 };
+
+/// The same where definitions are not heard of.
+pub(super) const UNANNOUNCED: Backoff = Backoff { last: Duration::from_secs(5), ..ABSENCE };
 
 /// Why a watch is begun anew.
 enum Again {
@@ -45,7 +48,7 @@ enum Again {
 
 impl<K: Kind> Hub<K> {
     /// Runs for ever.
-    pub(super) async fn drive(self, mut news: watch::Receiver<News>) {
+    pub(super) async fn drive(self, mut news: watch::Receiver<News>, absence: Backoff) {
         let mut looks = u32::MAX; // without news there is no hurry
         loop {
             news.borrow_and_update();
@@ -53,7 +56,7 @@ impl<K: Kind> Hub<K> {
                 Again::Relist => looks = 0,
                 Again::NotServed => {
                     self.not_served();
-                    let pause = ABSENCE.jittered(ABSENCE.delay(looks.max(1)));
+                    let pause = absence.jittered(absence.delay(looks.max(1)));
                     tokio::select! {
                         heard = news.changed() => {
                             looks = 0;

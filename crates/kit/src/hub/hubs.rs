@@ -1,10 +1,12 @@
 //! The hubs of the process.
 
+use super::drive::{ABSENCE, UNANNOUNCED};
 use super::presence::Presence;
 use super::{Hub, State};
 use crate::key::ObjectKey;
 use crate::kind::Kind;
 use crate::metrics::Metrics;
+use crate::queue::Backoff;
 use crate::wiring::Select;
 use kube::Client;
 use parking_lot::RwLock;
@@ -27,6 +29,7 @@ struct Inner {
     metrics: Metrics,
     kinds: RwLock<HashMap<TypeId, Vec<Entry>>>,
     presence: Arc<Presence>,
+    absence: Backoff,
     started: watch::Sender<bool>,
     stop: CancellationToken,
 }
@@ -84,16 +87,26 @@ impl Hubs {
     /// each kind is listed once.
     #[must_use]
     pub fn new(client: Client, metrics: Metrics) -> Self {
-        let presence = Arc::new(Presence::default());
-        let (started, mut on_start) = watch::channel(false);
-        let stop = CancellationToken::new();
-        let definitions = (presence.clone(), client.clone());
-        tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
+        let hubs = Self::with(client.clone(), metrics, ABSENCE);
+        let (presence, mut on_start) = (hubs.0.presence.clone(), hubs.0.started.subscribe());
+        tokio::spawn(hubs.0.stop.clone().run_until_cancelled_owned(async move {
             if on_start.wait_for(|started| *started).await.is_ok() {
-                definitions.0.drive(definitions.1).await;
+                presence.drive(client).await;
             }
         }));
-        Hubs(Arc::new(Inner { client, metrics, kinds: RwLock::default(), presence, started, stop }))
+        hubs
+    }
+
+    /// The same for a process that may not watch the definitions of custom resources: a kind that is not served is
+    /// looked for every few seconds instead of being heard of.
+    #[must_use]
+    pub fn unannounced(client: Client, metrics: Metrics) -> Self {
+        Self::with(client, metrics, UNANNOUNCED)
+    }
+
+    fn with(client: Client, metrics: Metrics, absence: Backoff) -> Self {
+        let (presence, started, stop) = (Arc::default(), watch::channel(false).0, CancellationToken::new());
+        Hubs(Arc::new(Inner { client, metrics, kinds: RwLock::default(), presence, absence, started, stop }))
     }
 
     /// Begins to list and watch; hubs made later begin at once.
@@ -124,10 +137,10 @@ impl Hubs {
         let hub = Hub::<K>::new(self.0.client.clone(), select.clone(), metrics);
         entries.push(Entry { select: select.clone(), hub: Box::new(hub.clone()) });
         let (news, mut on_start) = (self.0.presence.of(&K::gvk()), self.0.started.subscribe());
-        let driven = hub.clone();
+        let (driven, absence) = (hub.clone(), self.0.absence);
         tokio::spawn(self.0.stop.clone().run_until_cancelled_owned(async move {
             if on_start.wait_for(|started| *started).await.is_ok() {
-                driven.drive(news).await;
+                driven.drive(news, absence).await;
             }
         }));
         hub

@@ -118,6 +118,18 @@ impl Drop for Subscription {
     }
 }
 
+/// Somebody hears of every change until this is dropped; see [`Hub::follow`].
+#[must_use]
+pub struct Following {
+    _subscription: Subscription,
+}
+
+impl std::fmt::Debug for Following {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Following")
+    }
+}
+
 /// A hub whose type is forgotten: what a runner needs to wait for it.
 #[derive(Clone, Debug)]
 pub struct HubRef {
@@ -275,6 +287,18 @@ impl<K: Kind> Hub<K> {
     /// True if the cache would show any object of that name: nothing narrows the watch, and nothing is dropped.
     fn is_complete(&self) -> bool {
         self.0.select.is_whole() && self.0.subscribers.read().keep == Keep::All
+    }
+
+    /// For readers that are no controllers: from now on every selected object is kept, and `tell` hears of each change
+    /// once the cache has it, until the answer is dropped. What is cached already is told first.
+    #[must_use = "dropping it ends it"]
+    pub fn follow(&self, tell: impl Fn(&Change<K>) + Send + Sync + 'static) -> Following {
+        let tell = Arc::new(tell);
+        let subscriber = move |change: &Change<K>| {
+            let (tell, change) = (tell.clone(), change.clone());
+            Some(Concern { keep: true, then: Some(Box::new(move || tell(&change))) })
+        };
+        Following { _subscription: self.subscribe(Keep::All, Box::new(subscriber)) }
     }
 
     /// Tells the subscriber of every change from now on, after all that is cached already.

@@ -326,3 +326,24 @@ async fn names_not_asked_for_any_more_are_forgotten() {
     let store = hub.0.store.read();
     assert!(!store.is_pinned(&key("old-0")) && store.is_pinned(&key("new-0")));
 }
+
+#[test]
+fn a_reader_keeps_everything_and_hears_of_each_change_until_it_goes() {
+    let hub = silent();
+    list(&hub, [secret("a", 1, false), secret("b", 2, false)]);
+    assert!(hub.is_empty(), "nobody wanted them");
+    let told = Heard::default();
+    let (news, cache) = (told.clone(), hub.clone());
+    let following = hub.follow(move |change| {
+        let seen = cache.get(&ObjectKey::of(&*change.object)).is_some();
+        assert_eq!(seen, !change.gone, "the cache has it first");
+        news.lock().push((change.object.name_any(), change.gone));
+    });
+    list(&hub, [secret("a", 1, false), secret("b", 2, false)]); // asked for by the newcomer
+    assert_eq!((heard(&told), hub.len()), (vec!["a".into(), "b".into()], 2));
+    hub.take(Event::Delete(Carrier::Good(secret("a", 3, false))));
+    assert_eq!(heard(&told), ["a gone"]);
+    drop(following);
+    update(&hub, secret("b", 4, false));
+    assert_eq!(heard(&told), Vec::<String>::new());
+}

@@ -1,8 +1,7 @@
-//! A real cluster: two watches, and access reviews.
+//! A real cluster: two of the kit's hubs, and access reviews.
 
 use std::{
     collections::BTreeMap,
-    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -12,14 +11,15 @@ use std::{
 
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
-use futures::StreamExt;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
-use kube::{
-    Api, Client, Resource, ResourceExt,
-    api::PostParams,
-    runtime::{WatchStreamExt, watcher, watcher::Event},
-};
+use kube::{Api, Client, Resource, api::PostParams};
+use parking_lot::Mutex;
 use quintet_api::maas::{GROUP, MaaSModelRef, MaaSSubscription};
+use quintet_kit::{
+    Hub, Hubs, Kind, ObjectKey, Select,
+    hub::{Following, State},
+    metrics::Metrics,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Cluster, ReviewError, Snapshot, raw::Raw};
@@ -37,52 +37,71 @@ const COMPLAIN: Duration = Duration::from_secs(30);
 pub struct LiveCluster {
     client: Client,
     namespace: String,
-    subscriptions: Arc<Watched<Subscription>>,
-    models: Arc<Watched<Model>>,
+    subscriptions: Arc<Watched<MaaSSubscription, Subscription>>,
+    models: Arc<Watched<MaaSModelRef, Model>>,
 }
 
 impl LiveCluster {
     /// Starts watching the subscriptions of a namespace and the models of all.
     pub fn start(client: Client, namespace: &str, tasks: &TaskTracker, stop: &CancellationToken) -> Self {
-        let subscriptions = Watched::start(
-            Api::<Raw<MaaSSubscription>>::namespaced(client.clone(), namespace),
-            |raw| {
-                let parsed = subscriptions::parse(&raw.metadata, &raw.spec, &raw.status);
-                if parsed.is_none() {
-                    tracing::warn!(subscription = raw.metadata.name, "passed over: it has no spec");
-                }
-                parsed
-            },
-            tasks,
-            stop,
-        );
-        let models = Watched::start(
-            Api::<Raw<MaaSModelRef>>::all(client.clone()),
-            |raw| Some(models::parse(&raw.metadata, &raw.spec, &raw.status)),
-            tasks,
-            stop,
-        );
-        Self { client, namespace: namespace.to_owned(), subscriptions, models }
+        // The service's role does not let it watch definitions, and need not.
+        let hubs = Hubs::unannounced(client.clone(), Metrics::new());
+        let subscriptions = Watched::start(&hubs, &Select::namespace(namespace), |raw: &Raw<_>| {
+            let parsed = subscriptions::parse(&raw.metadata, &raw.spec, &raw.status);
+            if parsed.is_none() {
+                tracing::warn!(subscription = raw.metadata.name, "passed over: it has no spec");
+            }
+            parsed
+        });
+        let models = Watched::start(&hubs, &Select::all(), |raw: &Raw<_>| {
+            Some(models::parse(&raw.metadata, &raw.spec, &raw.status))
+        });
+        let cluster = Self {
+            client,
+            namespace: namespace.to_owned(),
+            subscriptions: Arc::new(subscriptions),
+            models: Arc::new(models),
+        };
+        hubs.start();
+        let (subscriptions, models) = (cluster.subscriptions.clone(), cluster.models.clone());
+        tasks.spawn(stop.clone().run_until_cancelled_owned(async move {
+            let _hubs = hubs; // they watch as long as this runs
+            loop {
+                tokio::time::sleep(COMPLAIN).await;
+                complain(subscriptions.unsynced(), subscriptions.hub.problem());
+                complain(models.unsynced(), models.hub.problem());
+            }
+        }));
+        cluster
+    }
+
+    /// Waits until both kinds have been read to the end.
+    pub async fn synced(&self) {
+        self.subscriptions.hub.reached(State::Ready).await;
+        self.models.hub.reached(State::Ready).await;
+    }
+}
+
+/// Says what keeps the service from being ready.
+fn complain(missing: Option<String>, problem: Option<String>) {
+    if let Some(resource) = missing {
+        let error = problem.unwrap_or_else(|| "the cluster does not serve it".to_owned());
+        tracing::error!(error, resource, "cannot be watched; is its CRD installed, and may I read it?");
     }
 }
 
 #[async_trait]
 impl Cluster for LiveCluster {
     fn subscriptions(&self) -> Snapshot<Subscription> {
-        self.subscriptions.objects.load_full()
+        self.subscriptions.objects.snapshot()
     }
 
     fn models(&self) -> Snapshot<Model> {
-        self.models.objects.load_full()
+        self.models.objects.snapshot()
     }
 
     fn unsynced(&self) -> Vec<String> {
-        let watches = [
-            (&self.subscriptions.synced, MaaSSubscription::plural(&())),
-            (&self.models.synced, MaaSModelRef::plural(&())),
-        ];
-        let unsynced = watches.into_iter().filter(|(synced, _)| !synced.load(Ordering::Acquire));
-        unsynced.map(|(_, plural)| format!("{plural}.{GROUP}")).collect()
+        [self.subscriptions.unsynced(), self.models.unsynced()].into_iter().flatten().collect()
     }
 
     async fn review_admin(&self, caller: Caller<'_>) -> Result<bool, ReviewError> {
@@ -116,63 +135,63 @@ fn admin_review(caller: Caller<'_>, namespace: &str) -> SubjectAccessReview {
     }
 }
 
-/// One kind of object, kept up to date, in the form it is used in.
-struct Watched<T> {
-    objects: ArcSwap<Vec<Arc<T>>>,
-    synced: AtomicBool,
+/// One kind of object, in the form it is used in. The kit's hub keeps it up to date; this reads each object once per
+/// change, not once per request.
+struct Watched<K: Resource<DynamicType = ()> + 'static, T> {
+    hub: Hub<Raw<K>>,
+    objects: Arc<Objects<T>>,
+    _following: Following,
 }
 
-impl<T: Send + Sync + 'static> Watched<T> {
-    fn start<K: Resource<DynamicType = ()> + 'static>(
-        api: Api<Raw<K>>,
-        read: fn(&Raw<K>) -> Option<T>,
-        tasks: &TaskTracker,
-        stop: &CancellationToken,
-    ) -> Arc<Self> {
-        let watched = Arc::new(Self { objects: ArcSwap::default(), synced: AtomicBool::new(false) });
-        tasks.spawn(stop.clone().run_until_cancelled_owned(watched.clone().follow(api, read)));
-        watched
+struct Objects<T> {
+    all: Mutex<BTreeMap<ObjectKey, Arc<T>>>,
+    /// As of `all`, unless that has changed since.
+    snapshot: ArcSwap<Vec<Arc<T>>>,
+    changed: AtomicBool,
+}
+
+impl<K: Resource<DynamicType = (), Scope: 'static> + 'static, T: Send + Sync + 'static> Watched<K, T> {
+    fn start(hubs: &Hubs, select: &Select, read: fn(&Raw<K>) -> Option<T>) -> Self {
+        let (hub, objects) = (hubs.of::<Raw<K>>(select), Arc::new(Objects::default()));
+        let kept = objects.clone();
+        let following = hub.follow(move |change| {
+            let object = if change.gone { None } else { read(&change.object) };
+            kept.set(ObjectKey::of(&*change.object), object);
+        });
+        Self { hub, objects, _following: following }
     }
 
-    async fn follow<K: Resource<DynamicType = ()> + 'static>(
-        self: Arc<Self>,
-        api: Api<Raw<K>>,
-        read: fn(&Raw<K>) -> Option<T>,
-    ) {
-        let mut all: BTreeMap<(String, String), Arc<T>> = BTreeMap::new();
-        let mut complained: Option<tokio::time::Instant> = None;
-        let mut events = pin!(watcher(api, watcher::Config::default()).default_backoff());
-        while let Some(event) = events.next().await {
-            let key = |raw: &Raw<K>| (raw.namespace().unwrap_or_default(), raw.name_any());
-            match event {
-                Ok(Event::Init) => {
-                    all.clear();
-                    continue;
-                }
-                Ok(Event::InitApply(raw)) => {
-                    all.extend(read(&raw).map(|object| (key(&raw), Arc::new(object))));
-                    continue;
-                }
-                Ok(Event::InitDone) => self.synced.store(true, Ordering::Release),
-                Ok(Event::Apply(raw)) => match read(&raw) {
-                    Some(object) => drop(all.insert(key(&raw), Arc::new(object))),
-                    None => drop(all.remove(&key(&raw))),
-                },
-                Ok(Event::Delete(raw)) => drop(all.remove(&key(&raw))),
-                Err(error) => {
-                    if complained.is_none_or(|at| at.elapsed() >= COMPLAIN) {
-                        complained = Some(tokio::time::Instant::now());
-                        let resource = format!("{}.{}", K::plural(&()), K::group(&()));
-                        tracing::error!(%error, resource, "cannot be watched; is its CRD installed, and may I read it?");
-                    }
-                    continue;
-                }
-            }
-            self.objects.store(Arc::new(all.values().cloned().collect()));
-            if self.synced.load(Ordering::Acquire) {
-                complained = None;
-            }
+    /// Its name as in an API path, if it has never been read to the end.
+    fn unsynced(&self) -> Option<String> {
+        let read = matches!(self.hub.state(), State::Ready | State::Gone);
+        (!read).then(|| Raw::<K>::gvk().crd_name())
+    }
+}
+
+impl<T> Default for Objects<T> {
+    fn default() -> Self {
+        Self { all: Mutex::default(), snapshot: ArcSwap::default(), changed: AtomicBool::new(false) }
+    }
+}
+
+impl<T> Objects<T> {
+    fn set(&self, key: ObjectKey, object: Option<T>) {
+        let mut all = self.all.lock();
+        match object {
+            Some(object) => drop(all.insert(key, Arc::new(object))),
+            None => drop(all.remove(&key)),
         }
+        self.changed.store(true, Ordering::Release);
+    }
+
+    /// All of them, in order. Put together on the first look after a change: a first list of thousands is one look.
+    fn snapshot(&self) -> Snapshot<T> {
+        if self.changed.load(Ordering::Acquire) {
+            let all = self.all.lock();
+            self.snapshot.store(Arc::new(all.values().cloned().collect()));
+            self.changed.store(false, Ordering::Release);
+        }
+        self.snapshot.load_full()
     }
 }
 

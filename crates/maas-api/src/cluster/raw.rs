@@ -3,12 +3,12 @@
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use kube::{Resource, core::ObjectMeta};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// An object that has its place in the API from `K` but not its fields: one object that does not fit the type must
 /// not fail the list of all.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(bound = "")]
 pub(super) struct Raw<K> {
     pub(super) metadata: ObjectMeta,

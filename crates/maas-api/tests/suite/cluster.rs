@@ -10,7 +10,7 @@ use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
-    Api, Client, CustomResourceExt, Resource,
+    Api, Client, Resource,
     api::{Patch, PatchParams, PostParams},
     core::NamespaceResourceScope,
 };
@@ -44,7 +44,7 @@ async fn install(client: &Client) {
         api.create(&PostParams::default(), &serde_json::from_value(namespace).unwrap()).await.unwrap();
     }
     let crds = Api::<CustomResourceDefinition>::all(client.clone());
-    for crd in [MaaSSubscription::crd(), MaaSModelRef::crd()] {
+    for crd in quintet_api::maas::crds() {
         crds.create(&PostParams::default(), &crd).await.unwrap();
     }
 }
