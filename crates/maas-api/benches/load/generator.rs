@@ -57,22 +57,25 @@ pub(crate) struct Outcome {
     pub(crate) p99: f64,
     pub(crate) seconds: f64,
     pub(crate) wrong: usize,
+    /// One of the wrong answers, to tell why.
+    pub(crate) example: Option<String>,
 }
 
 pub(crate) async fn run(address: SocketAddr, requests: Requests) -> Outcome {
     let (start, next) = (Instant::now(), Arc::new(AtomicUsize::new(0)));
     let connections: Vec<_> =
         (0..CONNECTIONS).map(|n| tokio::spawn(one(address, requests, start, next.clone(), n))).collect();
-    let (mut times, mut wrong) = (Vec::new(), 0);
+    let (mut times, mut wrong, mut example) = (Vec::new(), 0, None);
     for connection in connections {
         let (taken, failed) = connection.await.expect("no panic");
         times.extend(taken);
-        wrong += failed;
+        wrong += failed.len();
+        example = example.or_else(|| failed.into_iter().next());
     }
     let seconds = start.elapsed().as_secs_f64();
     times.sort_unstable_by(f32::total_cmp);
     let at = |share: f64| f64::from(times[((times.len() - 1) as f64 * share) as usize]);
-    Outcome { rate: times.len() as f64 / seconds, p50: at(0.5), p99: at(0.99), seconds, wrong }
+    Outcome { rate: times.len() as f64 / seconds, p50: at(0.5), p99: at(0.99), seconds, wrong, example }
 }
 
 async fn one(
@@ -81,10 +84,10 @@ async fn one(
     start: Instant,
     next: Arc<AtomicUsize>,
     seed: usize,
-) -> (Vec<f32>, usize) {
+) -> (Vec<f32>, Vec<String>) {
     let mut stream = TcpStream::connect(address).await.expect("connected");
     stream.set_nodelay(true).expect("set");
-    let (mut times, mut wrong, mut buffer) = (Vec::new(), 0, Vec::with_capacity(4096));
+    let (mut times, mut wrong, mut buffer) = (Vec::new(), Vec::new(), Vec::with_capacity(4096));
     let mut random = (seed as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15); // never zero, where xorshift stays
     loop {
         if requests.span.is_some_and(|span| start.elapsed() >= span) {
@@ -118,7 +121,9 @@ async fn one(
         stream.write_all(request.as_bytes()).await.expect("sent");
         let good = answer(&mut stream, &mut buffer, requests.what).await;
         times.push(sent.elapsed().as_secs_f32());
-        wrong += usize::from(!good);
+        if !good {
+            wrong.push(format!("after {:?}: {}", sent.elapsed(), String::from_utf8_lossy(&buffer)));
+        }
     }
     (times, wrong)
 }

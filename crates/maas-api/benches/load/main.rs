@@ -63,9 +63,9 @@ async fn run(name: &str, store: &str) -> f64 {
 
 async fn show(server: &Server, name: &str, requests: Requests) -> f64 {
     let before = server.figures().await;
-    let Outcome { rate, p50, p99, seconds, wrong } = generator::run(server.address, requests).await;
+    let Outcome { rate, p50, p99, seconds, wrong, example } = generator::run(server.address, requests).await;
     let after = server.figures().await;
-    assert_eq!(wrong, 0, "{name}: wrong answers");
+    assert_eq!(wrong, 0, "{name}: wrong answers, such as one {}", example.unwrap_or_default());
     let cpu = (after.cpu_seconds - before.cpu_seconds) / seconds * 100.0;
     let memory = after.resident_bytes / f64::from(1 << 20);
     println!("{name:<34} {rate:>9.0} {:>9.2} {:>9.2} {cpu:>7.0} {memory:>9.0}", p50 * 1e3, p99 * 1e3);

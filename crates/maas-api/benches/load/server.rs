@@ -21,6 +21,8 @@ pub(crate) const STORE: &str = "QUINTET_BENCH_STORE";
 
 /// The server's side: prints its address, and serves until killed.
 pub(crate) async fn run(store: &str) {
+    // As in production, but for the line per request: a wrong answer must be able to say why.
+    tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
     let store: SharedStore = match store.starts_with("postgresql://") {
         true => Arc::new(PostgresStore::open(store, Default::default()).await.expect("a store")),
         false => Arc::new(SqliteStore::open(store.as_ref(), Clock::system()).await.expect("a store")),

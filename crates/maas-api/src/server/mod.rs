@@ -5,6 +5,7 @@ mod dispatch;
 mod extract;
 mod limit;
 mod listen;
+mod patience;
 mod tls;
 
 pub use dispatch::service;

@@ -1,7 +1,10 @@
 //! What every request goes through: routes, limits, pages of other origins, start-up.
 
+use std::sync::Arc;
+
 use crate::common::service::{Answer, Service};
 use axum::{body::Body, http::Request};
+use parking_lot::Mutex;
 use quintet_maas_api::{Options, routes::TABLE};
 use serde_json::{Value, json};
 
@@ -211,4 +214,51 @@ async fn the_checked_in_description_is_the_codes() {
         );
     }
     assert_eq!(described.len(), TABLE.len() - 1);
+}
+
+/// Where a test's logs go.
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Everything is logged, by us and by what we use; and whatever is done with a key, it is not in there.
+#[tokio::test]
+async fn logs_hold_neither_keys_nor_hashes() {
+    let sink = Sink::default();
+    let writer = sink.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _logging = tracing::subscriber::set_default(subscriber);
+    let service = service(Options::default()).await;
+    let (id, key) = service.key("alice").await;
+    let unknown = "sk-oai-unknownunknown_neverseensecret";
+    for key in [key.as_str(), unknown, "sk-oai-broken-neverseensecret"] {
+        service.validate(key).await;
+    }
+    let bearer = Request::builder().uri("/v1/models").header("Authorization", format!("Bearer {key}"));
+    let bearer = bearer.header("X-MaaS-Username", "alice").header("X-MaaS-Group", r#"["g1"]"#);
+    service.send(bearer.body(Body::empty()).unwrap()).await;
+    service.by("alice", "DELETE", &format!("/v1/api-keys/{id}"), Value::Null).await;
+    service.validate(&key).await;
+    service.store.close().await; // from here on everything fails, and says so
+    assert_eq!(service.validate("sk-oai-other_neverseensecret").await.status, 500);
+    assert_eq!(service.create("alice", json!({"name": "k"})).await.status, 500);
+    let logged = String::from_utf8(sink.0.lock().clone()).unwrap();
+    assert!(logged.contains("validation failed") && logged.contains("/internal/v1/api-keys/validate"));
+    let hash = quintet_maas_api::keys::KeyHash::of(&key).expect("a key").to_hex();
+    for secret in [key.rsplit('_').next().unwrap(), hash.as_str(), "neverseensecret"] {
+        assert!(!logged.contains(secret), "{secret} is logged");
+    }
 }

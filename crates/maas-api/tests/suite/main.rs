@@ -4,6 +4,7 @@
 
 mod cluster;
 mod common;
+mod definitions;
 mod http;
 mod migrations;
 mod models;
