@@ -1,9 +1,12 @@
 //! `quintet up` as a person or a script starts it: a process of its own, followed through its output.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use quintet_api::maas::MaaSSubscription;
+use serde_json::{Value, json};
 mod support;
 use support::{Up, quintet};
 
@@ -107,4 +110,70 @@ fn render_needs_no_cluster() {
         children.iter().any(|c| c["kind"] == "Deployment" && c["metadata"]["name"] == "mlflow"),
         "{children:?}"
     );
+}
+
+/// One request, one answer: status and JSON.
+fn http(base: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let address = base.strip_prefix("http://").unwrap();
+    let (body, mut stream) = (body.to_string(), TcpStream::connect(address).unwrap());
+    let identity = "x-maas-username: alice\r\nx-maas-group: [\"g1\"]\r\n";
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: x\r\n{identity}connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, serde_json::from_str(body).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_made_and_validated() {
+    let mut up = Up::start(&[]);
+    let base = up.line["maasApi"].as_str().expect("where maas-api answers").to_owned();
+    assert_eq!(http(&base, "GET", "/readyz", &Value::Null), (200, json!({"status": "ready"})));
+
+    rustls::crypto::ring::default_provider().install_default().unwrap();
+    let file = kube::config::Kubeconfig::read_from(up.folder.path().join(".quintet/kubeconfig")).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(file, &Default::default()).await.unwrap();
+    let client = kube::Client::try_from(config).unwrap();
+    let subscriptions = kube::Api::<MaaSSubscription>::namespaced(client, "models-as-a-service");
+    let gold = json!({
+        "apiVersion": "maas.opendatahub.io/v1alpha1", "kind": "MaaSSubscription", "metadata": {"name": "gold"},
+        "spec": {
+            "owner": {"groups": [{"name": "g1"}]},
+            "modelRefs": [{"name": "m", "namespace": "llm", "tokenRateLimits": [{"limit": 1, "window": "1m"}]}],
+        },
+    });
+    subscriptions.create(&Default::default(), &serde_json::from_value(gold).unwrap()).await.unwrap();
+    // The controller's part.
+    let active = kube::api::Patch::Merge(json!({"status": {"phase": "Active"}}));
+    subscriptions.patch_status("gold", &Default::default(), &active).await.unwrap();
+    let seen = Instant::now();
+    while http(&base, "GET", "/v1/subscriptions", &Value::Null).1.as_array().is_none_or(Vec::is_empty) {
+        assert!(seen.elapsed() < Duration::from_secs(30), "the subscription is never seen");
+        tokio::task::yield_now().await;
+    }
+
+    let (status, made) = http(&base, "POST", "/v1/api-keys", &json!({"name": "k"}));
+    assert_eq!((status, &made["subscription"]), (201, &json!("gold")), "{made}");
+    let (status, verdict) =
+        http(&base, "POST", "/internal/v1/api-keys/validate", &json!({"key": made["key"]}));
+    assert_eq!((status, &verdict["valid"], &verdict["keyId"]), (200, &json!(true), &made["id"]), "{verdict}");
+
+    let keys = up.folder.path().join(".quintet/maas-api.db");
+    assert!(keys.exists());
+    assert!(Command::new("kill").args(["-TERM", &up.process.id().to_string()]).status().unwrap().success());
+    assert!(up.process.wait().unwrap().success());
+    assert!(!keys.exists(), "nothing is kept");
+}
+
+#[test]
+fn a_bare_api_has_no_maas_api() {
+    let up = Up::start(&["--operators", "none"]);
+    assert_eq!(up.line["maasApi"], Value::Null);
+    up.refuses(4, &["get", "maassubscriptions", "-A"]);
 }

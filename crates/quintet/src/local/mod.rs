@@ -2,6 +2,7 @@
 
 pub mod instance;
 pub mod kubeconfig;
+pub mod maas_api;
 pub mod prerequisites;
 pub mod service_ca;
 pub mod standins;

@@ -50,7 +50,7 @@ async fn grant(client: &Client, objects: &RightsObjects) -> Result<()> {
     Ok(())
 }
 
-async fn apply<K>(api: &Api<K>, name: &str, object: &(impl Serialize + Debug)) -> Result<()>
+pub(super) async fn apply<K>(api: &Api<K>, name: &str, object: &(impl Serialize + Debug)) -> Result<()>
 where
     K: Clone + Debug + DeserializeOwned + Resource<DynamicType = ()>,
 {
@@ -59,7 +59,7 @@ where
     applied.map(drop).with_context(|| format!("making {} {name}", K::kind(&())))
 }
 
-async fn define(client: &Client, definition: CustomResourceDefinition) -> Result<()> {
+pub(super) async fn define(client: &Client, definition: CustomResourceDefinition) -> Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = definition.name_any();
     apply(&api, &name, &definition).await?;

@@ -25,6 +25,7 @@ use crate::client::connect::{LOCAL_KUBECONFIG, Server};
 use crate::commands::apply;
 use crate::errors::{Exit, Refusal};
 use crate::local::instance::Instance;
+use crate::local::maas_api::{self, MaasApi};
 use crate::local::standins::Platform;
 use crate::local::{kubeconfig, prerequisites, service_ca};
 use crate::output::Format;
@@ -92,6 +93,10 @@ pub async fn run(server: &Server, mut args: Args) -> Result<()> {
     tokio::spawn(service_ca::run(client.clone(), cluster.authority.clone(), stop.clone()));
     let operators = Operators::start(&cluster.plane, &systems, &args.namespace, &stop).await?;
     operators.ready(&stop).await?;
+    let maas_api = match args.operators.is_empty() || args.operators.iter().any(|name| name == "maas") {
+        true => Some(cluster.maas_api(&args.namespace, path.with_file_name("maas-api.db"), &stop).await?),
+        false => None,
+    };
 
     let facts = summary::Facts {
         kubeconfig: path.clone(),
@@ -99,6 +104,7 @@ pub async fn run(server: &Server, mut args: Args) -> Result<()> {
         readiness: operators.readiness.clone(),
         health: operators.health,
         metrics: operators.metrics,
+        maas_api: maas_api.as_ref().map(MaasApi::url),
         took: began.elapsed(),
     };
     summary::print(&facts, args.output)?;
@@ -114,6 +120,9 @@ pub async fn run(server: &Server, mut args: Args) -> Result<()> {
         .map_err(|_| Refusal::new(Exit::Failed, format!("not everything stopped within {GRACE:?}")))?
         .0
         .context("the operators ended badly")?;
+    if let Some(maas_api) = maas_api {
+        maas_api.ended().await?;
+    }
     std::fs::remove_file(&path).ok(); // nothing listens there any more
     Ok(())
 }
@@ -152,6 +161,13 @@ impl Cluster {
             async move { plane.serve(listener, Some(tls), stop).await }
         });
         Ok(Cluster { plane, url: format!("https://{address}"), authority, token, task })
+    }
+
+    /// maas-api beside the plane, with the rights that it has on a cluster.
+    async fn maas_api(&self, namespace: &str, keys: PathBuf, stop: &CancellationToken) -> Result<MaasApi> {
+        maas_api::install(&self.plane.client(), namespace).await?;
+        let account = User::service_account(namespace, maas_api::ACCOUNT);
+        MaasApi::start(self.plane.client_as(account), keys, stop).await
     }
 }
 

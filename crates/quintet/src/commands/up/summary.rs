@@ -19,6 +19,7 @@ pub(super) struct Facts {
     pub(super) readiness: Readiness,
     pub(super) health: SocketAddr,
     pub(super) metrics: SocketAddr,
+    pub(super) maas_api: Option<String>,
     pub(super) took: Duration,
 }
 
@@ -36,7 +37,7 @@ fn line(facts: &Facts) -> serde_json::Value {
         "kubeconfig": facts.kubeconfig,
         "apiserver": facts.apiserver,
         "gateway": null,
-        "maasApi": null,
+        "maasApi": facts.maas_api,
         "pid": std::process::id(),
     })
 }
@@ -65,6 +66,7 @@ fn page(facts: &Facts, paint: Paint) -> String {
   API server   {}
   kubeconfig   {path}
   operators    {operators}
+  maas-api     {}
   health       http://{}/readyz
   metrics      http://{}/metrics
 
@@ -75,6 +77,9 @@ Try, in another terminal:
   kubectl --kubeconfig {path} get mlflows
 
 ",
-        facts.apiserver, facts.health, facts.metrics
+        facts.apiserver,
+        facts.maas_api.as_deref().unwrap_or("none"),
+        facts.health,
+        facts.metrics
     )
 }
