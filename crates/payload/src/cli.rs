@@ -13,6 +13,7 @@ use crate::config::Flags;
 use crate::extproc::{BodyMode, Limits};
 use crate::server::{Listeners, MetricsAccess, Options, Server};
 use crate::tls::Identity;
+use crate::traces::Traces;
 use crate::watch::Needs;
 use crate::{logging, tls};
 
@@ -61,9 +62,10 @@ type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 async fn serve(flags: Flags) -> Result<(), Failed> {
     let ports = flags.ports()?;
-    if flags.tracing {
-        tracing::info!("traces are not exported by this build; --tracing has no effect");
-    }
+    let traces = match flags.tracing {
+        true => Some(Traces::new(|name| std::env::var(name).ok()).map_err(|e| format!("tracing: {e}"))?),
+        false => None,
+    };
     let plugins = flags.chain();
     let needs_cluster = flags.metrics_endpoint_auth || !Needs::of(&plugins).nothing();
     let client = if needs_cluster {
@@ -91,7 +93,8 @@ async fn serve(flags: Flags) -> Result<(), Failed> {
         identity,
         metrics_access,
         pprof: flags.enable_pprof,
-    })?;
+    })?
+    .traced(traces.as_ref().map(Traces::tracer));
     let listeners = Listeners::bind(ports).await?;
     tracing::info!(grpc_port = ports[0], health_port = ports[1], metrics_port = ports[2], "starting");
     let namespace = std::env::var("NAMESPACE").ok().filter(|namespace| !namespace.is_empty());

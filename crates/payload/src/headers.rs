@@ -28,7 +28,9 @@ impl Headers {
     pub fn received<N: Into<String>, V: Into<Bytes>>(headers: impl IntoIterator<Item = (N, V)>) -> Headers {
         let mut all = Headers::default();
         for (name, value) in headers {
-            put(&mut all.current, &name.into().to_ascii_lowercase(), value.into());
+            let mut name: String = name.into();
+            name.make_ascii_lowercase();
+            put(&mut all.current, name, value.into());
         }
         all
     }
@@ -63,8 +65,8 @@ impl Headers {
             return;
         }
         self.changes.removed.retain(|removed| *removed != name);
-        put(&mut self.changes.set, &name, value.clone());
-        put(&mut self.current, &name, value);
+        put(&mut self.changes.set, name.clone(), value.clone());
+        put(&mut self.current, name, value);
     }
 
     /// Removes a header, if it is there.
@@ -117,10 +119,10 @@ impl fmt::Debug for Redacted<'_> {
     }
 }
 
-fn put(list: &mut Vec<(String, Bytes)>, name: &str, value: Bytes) {
-    match list.iter_mut().find(|(n, _)| n == name) {
+fn put(list: &mut Vec<(String, Bytes)>, name: String, value: Bytes) {
+    match list.iter_mut().find(|(n, _)| *n == name) {
         Some(entry) => entry.1 = value,
-        None => list.push((name.to_owned(), value)),
+        None => list.push((name, value)),
     }
 }
 

@@ -28,4 +28,5 @@ pub mod server;
 pub mod sse;
 pub mod stores;
 pub mod tls;
+pub mod traces;
 pub mod watch;

@@ -452,3 +452,54 @@ fn the_body_mode_is_the_one_envoy_names() {
     let status = World::new().run(vec![first(BodySendMode::Streamed)]).remove(0).unwrap_err();
     assert!(status.message().contains("FULL_DUPLEX_STREAMED or BUFFERED"), "{status}");
 }
+
+#[test]
+fn responses_that_nobody_changes_need_not_be_shown() {
+    use envoy_types::pb::envoy::extensions::filters::http::ext_proc::v3::processing_mode::BodySendMode;
+    let internal = "/llm/llama/v1/chat/completions";
+    for (path, model, left) in [
+        (internal, "llama", true),
+        (GPT, "gpt-4o", true),
+        ("/llm/bedrock/v1/chat/completions", "nova-x", true),
+        (CLAUDE, "claude-x", false),
+        ("/llm/azure/v1/chat/completions", "gpt-az", false),
+    ] {
+        for mode in [BodyMode::Duplex, BodyMode::Buffered] {
+            let mut talk = World::with(&PluginSpec::maas(), mode).talk();
+            let mut answers = talk.say(request_headers(&[(":path", path)], false));
+            let body = json!({"model": model, "messages": [{"role": "user", "content": "Hi"}]}).to_string();
+            answers.extend(talk.say(request_body(body.as_bytes(), true)));
+            let overrides: Vec<_> = answers.iter().map(|answer| answer.mode_override.as_ref()).collect();
+            let told = overrides[0];
+            assert_eq!(told.is_some(), left, "{path} {mode:?}");
+            assert!(overrides[1..].iter().all(Option::is_none), "Envoy listens to it with headers only");
+            if let Some(told) = told {
+                assert_eq!(told.response_body_mode(), BodySendMode::None);
+                let request = match mode {
+                    BodyMode::Duplex => BodySendMode::FullDuplexStreamed,
+                    BodyMode::Buffered => BodySendMode::Buffered,
+                };
+                assert_eq!(told.request_body_mode(), request, "the request's mode stays");
+            }
+            // An Envoy that shows the response all the same gets an answer.
+            let shown = talk.say(response_headers(JSON, false));
+            assert_eq!(shown.is_empty(), !left && mode == BodyMode::Duplex);
+        }
+    }
+}
+
+/// The path said "nothing to translate" and the body arrives after the model has been given to another provider.
+#[test]
+fn a_model_that_changes_between_headers_and_body_is_not_answered_untranslated() {
+    let world = World::with(&PluginSpec::maas(), BodyMode::Buffered);
+    let headers = request_headers(&[(":path", "/llm/new/v1/chat/completions")], false);
+    let mut session = quintet_payload::extproc::Session::new(&world.settings);
+    let mut answers = Default::default();
+    futures::executor::block_on(session.handle(headers, &mut answers)).unwrap();
+    world.stores.models.insert(key("new"), model("anthropic", "new-x", "k"));
+    let body = json!({"model": "new-x", "messages": [{"role": "user", "content": "Hi"}]}).to_string();
+    let refused =
+        futures::executor::block_on(session.handle(request_body(body.as_bytes(), true), &mut answers));
+    let refused = refused.unwrap_err().to_string();
+    assert_eq!(refused, "inference error: ServiceUnavailable - the model has just been changed, try again");
+}

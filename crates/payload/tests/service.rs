@@ -15,6 +15,8 @@ use axum::routing::{get, post};
 use bytes::Bytes;
 use envoy_types::pb::envoy::service::ext_proc::v3::external_processor_client::ExternalProcessorClient;
 use futures::StreamExt;
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use kube::Client;
 use quintet_payload::chain::Chain;
 use quintet_payload::config::PluginSpec;
@@ -22,6 +24,7 @@ use quintet_payload::extproc::wire::{ProcessingRequest, Response as Answer};
 use quintet_payload::extproc::{BodyMode, Limits, Service, Settings};
 use quintet_payload::plugins::Parts;
 use quintet_payload::server::{Error, Listeners, MetricsAccess, Options, Server};
+use quintet_payload::traces::Traces;
 use serde_json::{Value, json};
 use support::*;
 use tokio::sync::{mpsc, watch};
@@ -192,6 +195,82 @@ async fn s26_health() {
     assert_eq!(watch.code(), tonic::Code::Unimplemented);
     running.stop.cancel();
     running.ended.await.unwrap().unwrap();
+}
+
+/// One gRPC call with an empty request, by hand: message and status.
+async fn call(to: SocketAddr, path: &str) -> (Vec<u8>, String) {
+    let stream = tokio::net::TcpStream::connect(to).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let request =
+        http::Request::post(format!("http://{to}{path}")).header("content-type", "application/grpc");
+    let request = request.header("te", "trailers").body(Full::new(Bytes::from_static(&[0; 5]))).unwrap();
+    let answer = sender.send_request(request).await.unwrap();
+    let early = answer.headers().get("grpc-status").cloned();
+    let body = answer.into_body().collect().await.unwrap();
+    let late = body.trailers().and_then(|trailers| trailers.get("grpc-status")).cloned();
+    let status = early.or(late).unwrap().to_str().unwrap().to_owned();
+    (body.to_bytes().to_vec(), status)
+}
+
+#[tokio::test]
+async fn s26_health_lists_the_one_service() {
+    let running = start(None, MetricsAccess::Open).await;
+    exchange(running.grpc, chat(), 2).await; // it serves
+    let (message, status) = call(running.health, "/grpc.health.v1.Health/List").await;
+    assert_eq!(status, "0");
+    let name = b"envoy.service.ext_proc.v3.ExternalProcessor";
+    let entry = [&[10, name.len() as u8], &name[..], &[18, 2, 8, 1]].concat(); // name: {status: SERVING}
+    let expected = [&[0, 0, 0, 0, entry.len() as u8 + 2, 10, entry.len() as u8], &entry[..]].concat();
+    assert_eq!(message, expected);
+    assert_eq!(call(running.health, "/grpc.health.v1.Health/Nope").await.1, "12", "UNIMPLEMENTED");
+    running.stop.cancel();
+    running.ended.await.unwrap().unwrap();
+}
+
+/// A collector that keeps what it is sent.
+async fn collector() -> (SocketAddr, mpsc::Receiver<(String, Bytes)>) {
+    let (sender, receiver) = mpsc::channel(8);
+    let router = Router::new().fallback(async move |uri: http::Uri, body: Bytes| {
+        let _ = sender.send((uri.path().to_owned(), body)).await;
+        ([("content-type", "application/grpc"), ("grpc-status", "0")], "")
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (address, receiver)
+}
+
+/// The exporter reads its address from the environment, so this runs the program.
+#[tokio::test]
+async fn a_collector_that_is_configured_gets_a_span_per_request() {
+    if std::env::var_os("QUINTET_TEST_SERVE").is_some() {
+        let traces = Traces::new(|name| std::env::var(name).ok()).unwrap();
+        let world = World::new();
+        let service = Service::new(world.settings.clone()).traced(Some(traces.tracer()));
+        let answers = service.answers(futures::stream::iter(chat().into_iter().map(Ok)));
+        assert_eq!(answers.count().await, 2);
+        tokio::task::spawn_blocking(move || drop(traces)).await.unwrap(); // sends what is held
+        return;
+    }
+    let (address, mut sent) = collector().await;
+    let program = std::env::current_exe().unwrap();
+    let ended = tokio::process::Command::new(program)
+        .args(["--exact", "a_collector_that_is_configured_gets_a_span_per_request"])
+        .env("QUINTET_TEST_SERVE", "1")
+        .env("OTEL_TRACES_EXPORTER", "otlp")
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{address}"))
+        .env("OTEL_TRACES_SAMPLER_ARG", "1")
+        .output()
+        .await
+        .unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    let (path, message) = sent.recv().await.expect("spans");
+    assert_eq!(path, "/opentelemetry.proto.collector.trace.v1.TraceService/Export");
+    for word in ["gateway.request", "gateway-api-inference-extension/bbr"] {
+        assert!(message.windows(word.len()).any(|at| at == word.as_bytes()), "no {word}");
+    }
 }
 
 #[tokio::test]

@@ -14,6 +14,8 @@ use super::wire::{self, HttpBody, HttpHeaders, Side};
 pub(super) struct RequestSide {
     pub(super) mode: BodyMode,
     state: State,
+    /// Envoy was told not to show us the response.
+    response_left: bool,
 }
 
 enum State {
@@ -28,7 +30,7 @@ enum State {
 impl RequestSide {
     pub(super) fn new(settings: &Settings) -> RequestSide {
         let state = State::Collecting { headers: Headers::default(), buffer: Buffer::new(&settings.limits) };
-        RequestSide { mode: settings.mode, state }
+        RequestSide { mode: settings.mode, state, response_left: false }
     }
 
     pub(super) fn headers(
@@ -52,7 +54,13 @@ impl RequestSide {
             return Err(too_large(settings, Overflow::Body));
         }
         if self.mode == BodyMode::Buffered {
-            answers.push_back(wire::headers_unchanged(Side::Request));
+            // The body is not known yet, but the path says which model is asked.
+            let unchanged = wire::headers_unchanged(Side::Request);
+            self.response_left = settings.chain.will_leave_response(&headers);
+            answers.push_back(match self.response_left {
+                true => wire::leave_response(unchanged, self.mode),
+                false => unchanged,
+            });
         }
         self.state = State::Collecting { headers, buffer: Buffer::new(&settings.limits) };
         Ok(())
@@ -117,12 +125,21 @@ impl RequestSide {
         let mut exchange = Exchange::new(headers, buffer.take());
         settings.chain.request(&mut exchange).await?;
         *cycle = std::mem::take(&mut exchange.cycle);
+        let leaves_response = settings.chain.leaves_response(cycle);
+        if self.response_left && !leaves_response {
+            let message = "the model has just been changed, try again";
+            return Err(Failure::refused(Code::ServiceUnavailable, message));
+        }
         let changed = exchange.changed_body();
         match self.mode {
             BodyMode::Duplex => {
                 let body = changed.unwrap_or_else(|| exchange.received().clone());
                 let changes = with_length(exchange.headers.changes(), &body);
-                answers.push_back(wire::headers_changed(Side::Request, &changes));
+                let headers = wire::headers_changed(Side::Request, &changes);
+                answers.push_back(match leaves_response {
+                    true => wire::leave_response(headers, self.mode),
+                    false => headers,
+                });
                 answers.extend(wire::streamed_body(Side::Request, body, end));
             }
             BodyMode::Buffered => {

@@ -10,6 +10,7 @@ use tonic::{Code as GrpcCode, Request, Response, Status, Streaming};
 use tracing::Instrument;
 
 use crate::failure::{Code, Failure};
+use crate::traces::{Span, Tracer};
 
 use super::session::{Session, Settings};
 use super::wire::{self, ProcessingRequest, ProcessingResponse};
@@ -18,12 +19,18 @@ use super::wire::{self, ProcessingRequest, ProcessingResponse};
 #[derive(Debug, Clone)]
 pub struct Service {
     settings: Settings,
+    tracer: Option<Tracer>,
 }
 
 impl Service {
     /// A service that processes every stream with these settings.
     pub fn new(settings: Settings) -> Service {
-        Service { settings }
+        Service { settings, tracer: None }
+    }
+
+    /// The same with a span for every stream.
+    pub fn traced(self, tracer: Option<Tracer>) -> Service {
+        Service { tracer, ..self }
     }
 
     /// The answers to `messages`. The next message is read only when all answers to the last one have been taken: a
@@ -36,8 +43,12 @@ impl Service {
         M: Stream<Item = Result<ProcessingRequest, Status>> + Send + Unpin,
     {
         let span = tracing::info_span!("request", x_request_id = tracing::field::Empty);
-        let start =
-            Conversation { messages, session: Some(Session::new(&self.settings)), answers: VecDeque::new() };
+        let start = Conversation {
+            messages,
+            session: Some(Session::new(&self.settings)),
+            answers: VecDeque::new(),
+            trace: self.tracer.as_ref().map(Tracer::request),
+        };
         stream::unfold(start, move |conversation| conversation.next().instrument(span.clone()))
     }
 }
@@ -47,6 +58,8 @@ struct Conversation<M> {
     messages: M,
     session: Option<Session>,
     answers: VecDeque<ProcessingResponse>,
+    /// Ends with the stream.
+    trace: Option<Span>,
 }
 
 impl<M: Stream<Item = Result<ProcessingRequest, Status>> + Send + Unpin> Conversation<M> {
@@ -77,6 +90,9 @@ impl<M: Stream<Item = Result<ProcessingRequest, Status>> + Send + Unpin> Convers
             };
             self.session = None;
             self.answers.clear();
+            if let Some(trace) = &mut self.trace {
+                trace.failed(failure.to_string());
+            }
             match self.fail(failure) {
                 Ok(answer) => return Some((Ok(answer), self)),
                 Err(status) => return Some((Err(status), self)),

@@ -2,11 +2,17 @@
 
 use bytes::Bytes;
 use envoy_types::pb::envoy::config::core::v3::{HeaderMap, HeaderValue, HeaderValueOption};
+use envoy_types::pb::envoy::extensions::filters::http::ext_proc::v3::ProcessingMode;
+use envoy_types::pb::envoy::extensions::filters::http::ext_proc::v3::processing_mode::{
+    BodySendMode, HeaderSendMode,
+};
 use envoy_types::pb::envoy::service::ext_proc::v3 as pb;
 use envoy_types::pb::envoy::r#type::v3::HttpStatus;
 
 use crate::failure::Code;
 use crate::headers::{Changes, Headers};
+
+use super::session::BodyMode;
 
 pub use pb::processing_request::Request;
 pub use pb::processing_response::Response;
@@ -40,6 +46,24 @@ pub fn headers_unchanged(side: Side) -> ProcessingResponse {
 /// An answer to headers that changes some, and makes Envoy choose the route anew.
 pub fn headers_changed(side: Side, changes: &Changes) -> ProcessingResponse {
     headers(side, Some(common(changes, None)))
+}
+
+/// Adds to an answer to request headers that Envoy need not show us the response: half of the messages, and nothing
+/// between a model and its client. An Envoy that does not allow it shows the response as before.
+pub fn leave_response(mut answer: ProcessingResponse, mode: BodyMode) -> ProcessingResponse {
+    let (body, trailers) = match mode {
+        BodyMode::Duplex => (BodySendMode::FullDuplexStreamed, HeaderSendMode::Send),
+        BodyMode::Buffered => (BodySendMode::Buffered, HeaderSendMode::Skip),
+    };
+    answer.mode_override = Some(ProcessingMode {
+        request_header_mode: HeaderSendMode::Send.into(),
+        request_body_mode: body.into(),
+        request_trailer_mode: trailers.into(),
+        response_header_mode: HeaderSendMode::Skip.into(),
+        response_body_mode: BodySendMode::None.into(),
+        response_trailer_mode: HeaderSendMode::Skip.into(),
+    });
+    answer
 }
 
 /// An answer to a body in one piece; without changes, it stays as it is.

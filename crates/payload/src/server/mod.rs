@@ -30,6 +30,7 @@ use crate::metrics::Metrics;
 use crate::plugins::{BuildError, Parts};
 use crate::stores::Stores;
 use crate::tls::Identity;
+use crate::traces::Tracer;
 use crate::watch::{Needs, Watches};
 
 /// What a server is made of.
@@ -118,6 +119,7 @@ pub struct Server {
     settings: Settings,
     stores: Arc<Stores>,
     metrics: Metrics,
+    tracer: Option<Tracer>,
 }
 
 impl Server {
@@ -127,7 +129,12 @@ impl Server {
         let parts = Parts::default();
         let chain = Arc::new(Chain::build(&options.plugins, &parts)?);
         let settings = Settings { limits: options.limits.clone(), ..Settings::new(chain, options.mode) };
-        Ok(Server { options, settings, stores: parts.stores, metrics: parts.metrics })
+        Ok(Server { options, settings, stores: parts.stores, metrics: parts.metrics, tracer: None })
+    }
+
+    /// The same with a span for every request.
+    pub fn traced(self, tracer: Option<Tracer>) -> Server {
+        Server { tracer, ..self }
     }
 
     /// What the plugins look things up in.
@@ -171,8 +178,8 @@ impl Server {
                 .tls_config(ServerTlsConfig::new().identity(TlsIdentity::from_pem(certificate, key)))?;
         }
         let largest = self.settings.limits.max_body + MESSAGE_OVERHEAD;
-        let service =
-            ExternalProcessorServer::new(Service::new(self.settings)).max_decoding_message_size(largest);
+        let service = Service::new(self.settings).traced(self.tracer);
+        let service = ExternalProcessorServer::new(service).max_decoding_message_size(largest);
         let ext_proc = async {
             if let Some(watches) = &mut watches {
                 tokio::select! {

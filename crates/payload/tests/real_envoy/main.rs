@@ -340,3 +340,32 @@ async fn ext_proc_over_tls() {
     assert_eq!(answer.status(), 200);
     assert_eq!(site.seen().header("x-api-key"), Some("sk-1"));
 }
+
+/// How many messages Envoy has sent to the service so far.
+async fn messages(site: &Site) -> u64 {
+    let stats =
+        reqwest::get(format!("http://{}/stats?filter=stream_msgs_sent", site.envoy.admin)).await.unwrap();
+    let stats = stats.text().await.unwrap();
+    stats.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+/// Request headers and body, and nothing of the answer.
+#[tokio::test]
+async fn answers_that_nobody_translates_are_not_shown() {
+    in_both_modes!(site, {
+        let before = messages(&site).await;
+        for _ in 0..10 {
+            let answer = site.post("/internal/llama/v1/chat/completions", &chat("llama").to_string()).await;
+            assert_eq!(answer.status(), 200);
+            let answer: Value = answer.json().await.unwrap();
+            assert_eq!(answer["choices"][0]["message"]["content"], "Hello!");
+        }
+        let internal = messages(&site).await - before;
+        for _ in 0..10 {
+            site.post(&url("claude"), &chat("claude-x").to_string()).await.text().await.unwrap();
+        }
+        let translated = messages(&site).await - before - internal;
+        assert!(internal <= 30, "headers, body and at most an empty end each: {internal}");
+        assert!(translated >= 40, "request and answer each: {translated}");
+    });
+}
