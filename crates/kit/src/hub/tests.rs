@@ -327,8 +327,8 @@ async fn names_not_asked_for_any_more_are_forgotten() {
     assert!(!store.is_pinned(&key("old-0")) && store.is_pinned(&key("new-0")));
 }
 
-#[test]
-fn a_reader_keeps_everything_and_hears_of_each_change_until_it_goes() {
+#[tokio::test]
+async fn a_reader_keeps_everything_and_hears_of_each_change_until_it_goes() {
     let hub = silent();
     list(&hub, [secret("a", 1, false), secret("b", 2, false)]);
     assert!(hub.is_empty(), "nobody wanted them");

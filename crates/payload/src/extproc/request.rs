@@ -55,11 +55,10 @@ impl RequestSide {
         }
         if self.mode == BodyMode::Buffered {
             // The body is not known yet, but the path says which model is asked.
-            let unchanged = wire::headers_unchanged(Side::Request);
             self.response_left = settings.chain.will_leave_response(&headers);
             answers.push_back(match self.response_left {
-                true => wire::leave_response(unchanged, self.mode),
-                false => unchanged,
+                true => wire::response_left(),
+                false => wire::headers_unchanged(Side::Request),
             });
         }
         self.state = State::Collecting { headers, buffer: Buffer::new(&settings.limits) };
@@ -125,8 +124,7 @@ impl RequestSide {
         let mut exchange = Exchange::new(headers, buffer.take());
         settings.chain.request(&mut exchange).await?;
         *cycle = std::mem::take(&mut exchange.cycle);
-        let leaves_response = settings.chain.leaves_response(cycle);
-        if self.response_left && !leaves_response {
+        if self.response_left && !settings.chain.leaves_response(cycle) {
             let message = "the model has just been changed, try again";
             return Err(Failure::refused(Code::ServiceUnavailable, message));
         }
@@ -135,11 +133,7 @@ impl RequestSide {
             BodyMode::Duplex => {
                 let body = changed.unwrap_or_else(|| exchange.received().clone());
                 let changes = with_length(exchange.headers.changes(), &body);
-                let headers = wire::headers_changed(Side::Request, &changes);
-                answers.push_back(match leaves_response {
-                    true => wire::leave_response(headers, self.mode),
-                    false => headers,
-                });
+                answers.push_back(wire::headers_changed(Side::Request, &changes));
                 answers.extend(wire::streamed_body(Side::Request, body, end));
             }
             BodyMode::Buffered => {

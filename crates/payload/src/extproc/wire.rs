@@ -12,8 +12,6 @@ use envoy_types::pb::envoy::r#type::v3::HttpStatus;
 use crate::failure::Code;
 use crate::headers::{Changes, Headers};
 
-use super::session::BodyMode;
-
 pub use pb::processing_request::Request;
 pub use pb::processing_response::Response;
 pub use pb::{HttpBody, HttpHeaders, HttpTrailers, ProcessingRequest, ProcessingResponse};
@@ -48,17 +46,15 @@ pub fn headers_changed(side: Side, changes: &Changes) -> ProcessingResponse {
     headers(side, Some(common(changes, None)))
 }
 
-/// Adds to an answer to request headers that Envoy need not show us the response: half of the messages, and nothing
-/// between a model and its client. An Envoy that does not allow it shows the response as before.
-pub fn leave_response(mut answer: ProcessingResponse, mode: BodyMode) -> ProcessingResponse {
-    let (body, trailers) = match mode {
-        BodyMode::Duplex => (BodySendMode::FullDuplexStreamed, HeaderSendMode::Send),
-        BodyMode::Buffered => (BodySendMode::Buffered, HeaderSendMode::Skip),
-    };
+/// An answer to request headers that changes nothing, and tells Envoy not to show us the response: half of the messages,
+/// and no buffer between a model and its client. For filters in mode `BUFFERED`: with `FULL_DUPLEX_STREAMED` Envoy does
+/// not listen to it. One that does not allow it shows the response as before.
+pub fn response_left() -> ProcessingResponse {
+    let mut answer = headers_unchanged(Side::Request);
     answer.mode_override = Some(ProcessingMode {
         request_header_mode: HeaderSendMode::Send.into(),
-        request_body_mode: body.into(),
-        request_trailer_mode: trailers.into(),
+        request_body_mode: BodySendMode::Buffered.into(),
+        request_trailer_mode: HeaderSendMode::Skip.into(),
         response_header_mode: HeaderSendMode::Skip.into(),
         response_body_mode: BodySendMode::None.into(),
         response_trailer_mode: HeaderSendMode::Skip.into(),
