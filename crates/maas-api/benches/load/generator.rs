@@ -122,7 +122,7 @@ async fn one(
         if n >= keys::COUNT {
             break;
         }
-        let request = match requests.what {
+        let request: &[u8] = match requests.what {
             What::Health => HEALTH,
             _ => &VALIDATE[n],
         };

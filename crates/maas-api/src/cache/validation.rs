@@ -30,7 +30,7 @@ use crate::keys::KeyHash;
 /// How much is kept, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheLimits {
-    /// Keys, at most. One takes about half a kilobyte.
+    /// Keys, at most. One takes about a kilobyte.
     pub keys: u64,
     /// Refusals, at most.
     pub refusals: u64,
