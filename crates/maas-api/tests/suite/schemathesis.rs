@@ -55,9 +55,7 @@ async fn every_answer_is_as_described() {
             "--suppress-health-check",
             "all",
         ]);
-        // Not ours to keep: unknown methods are 404 like unknown paths, as the original has it; the original reads bodies
-        // leniently (any case, unknown members), so that much that the schema forbids is accepted; and what is well-formed
-        // may still name a subscription that does not exist.
+        // They contradict the original; docs/systems/maas-api.md says each with its reason.
         let checks =
             "unsupported_method,allow_header_conformance,negative_data_rejection,positive_data_acceptance";
         command.args(["--exclude-checks", checks]);
