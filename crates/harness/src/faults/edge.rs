@@ -18,9 +18,10 @@ use parking_lot::Mutex;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::json;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tower::{BoxError, Service, ServiceExt};
 
-use super::body;
+use super::{body, request::Asked};
 
 pub(super) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
 
@@ -52,6 +53,29 @@ struct Inner {
     writes: AtomicUsize,
     crash_after: Mutex<Option<usize>>,
     crashed: watch::Sender<bool>,
+    refusals: Mutex<Vec<Refusal>>,
+    traffic: Mutex<Traffic>,
+}
+
+/// Requests that are answered with an error on purpose.
+struct Refusal {
+    like: Box<dyn Fn(&Asked) -> bool + Send + Sync>,
+    code: StatusCode,
+    message: String,
+}
+
+impl std::fmt::Debug for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Refusal({} {})", self.code, self.message)
+    }
+}
+
+/// What has been asked, watches aside.
+#[derive(Debug)]
+struct Traffic {
+    under_way: usize,
+    last: Instant,
+    written: Vec<Asked>,
 }
 
 impl Edge {
@@ -63,6 +87,8 @@ impl Edge {
             writes: AtomicUsize::new(0),
             crash_after: Mutex::new(None),
             crashed: watch::channel(false).0,
+            refusals: Mutex::default(),
+            traffic: Mutex::new(Traffic { under_way: 0, last: Instant::now(), written: vec![] }),
         }))
     }
 
@@ -76,6 +102,40 @@ impl Edge {
         B::Error: Into<BoxError>,
     {
         kube::Client::new(Way { edge: self.clone(), server }, "default")
+    }
+
+    /// A client whose requests go this way, and then that client's.
+    pub fn through(&self, client: kube::Client) -> kube::Client {
+        self.client(tower::service_fn(move |request| {
+            let client = client.clone();
+            async move { client.send(request).await }
+        }))
+    }
+
+    /// Requests like this get an error, and do nothing, until [`Edge::relent`].
+    pub fn refuse(
+        &self,
+        like: impl Fn(&Asked) -> bool + Send + Sync + 'static,
+        code: StatusCode,
+        message: impl Into<String>,
+    ) {
+        self.0.refusals.lock().push(Refusal { like: Box::new(like), code, message: message.into() });
+    }
+
+    /// Nothing is refused any more.
+    pub fn relent(&self) {
+        self.0.refusals.lock().clear();
+    }
+
+    /// What was written from the `from`th write on, in order, events aside.
+    pub fn written(&self, from: usize) -> Vec<Asked> {
+        self.0.traffic.lock().written.get(from..).unwrap_or_default().to_vec()
+    }
+
+    /// For how long nothing has been asked or answered, watches aside.
+    pub fn idle(&self) -> Duration {
+        let traffic = self.0.traffic.lock();
+        if traffic.under_way > 0 { Duration::ZERO } else { traffic.last.elapsed() }
     }
 
     /// From now on things go wrong this often.
@@ -111,6 +171,20 @@ impl Edge {
         self.0.writes.load(Ordering::SeqCst)
     }
 
+    /// Counts a request as under way until the result is dropped.
+    fn under_way(&self) -> impl Drop + use<> {
+        struct UnderWay(Edge);
+        impl Drop for UnderWay {
+            fn drop(&mut self) {
+                let mut traffic = self.0.0.traffic.lock();
+                traffic.under_way -= 1;
+                traffic.last = Instant::now();
+            }
+        }
+        self.0.traffic.lock().under_way += 1;
+        UnderWay(self.clone())
+    }
+
     fn happens(&self, how_often: impl Fn(&Chaos) -> f64) -> bool {
         let chance = how_often(&self.0.chaos.lock());
         chance > 0.0 && self.0.random.lock().random_bool(chance.min(1.0))
@@ -133,6 +207,17 @@ impl Edge {
         if self.is_crashed() {
             return std::future::pending().await;
         }
+        let asked = Asked::of(&request);
+        let refusal = self
+            .0
+            .refusals
+            .lock()
+            .iter()
+            .find(|refusal| (refusal.like)(&asked))
+            .map(|refusal| failure(refusal.code, reason(refusal.code), &refusal.message));
+        if let Some(refusal) = refusal {
+            return Ok(refusal);
+        }
         let query = request.uri().query().unwrap_or_default();
         let is_watch = query.contains("watch=true");
         if is_watch && query.contains("resourceVersion=") && self.happens(|chaos| chaos.expired_watch) {
@@ -145,8 +230,10 @@ impl Edge {
         if is_write && request.method() != Method::DELETE && self.happens(|chaos| chaos.conflict) {
             return Ok(failure(StatusCode::CONFLICT, "Conflict", "injected: the object has been modified"));
         }
+        let _traffic = (!is_watch).then(|| self.under_way());
         let answer = server.oneshot(request).await.map_err(Into::into)?;
         if is_write && answer.status().is_success() {
+            self.0.traffic.lock().written.push(asked);
             let made = self.0.writes.fetch_add(1, Ordering::SeqCst) + 1;
             if self.0.crash_after.lock().is_some_and(|limit| made >= limit) {
                 self.0.crashed.send_replace(true);
@@ -169,6 +256,16 @@ fn is_write(request: &Request<Body>) -> bool {
         && !path.contains("/events")
         && !path.contains("accessreviews")
         && !path.contains("tokenreviews")
+}
+
+/// The reason that a server gives with a code.
+fn reason(code: StatusCode) -> &'static str {
+    match code {
+        StatusCode::FORBIDDEN => "Forbidden",
+        StatusCode::CONFLICT => "Conflict",
+        StatusCode::UNPROCESSABLE_ENTITY => "Invalid",
+        _ => "InternalError",
+    }
 }
 
 fn failure(code: StatusCode, reason: &str, message: &str) -> Response<AnyBody> {

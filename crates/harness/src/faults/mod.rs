@@ -9,8 +9,10 @@
 mod body;
 mod edge;
 pub mod explore;
+mod request;
 mod state;
 
 pub use edge::{Chaos, Edge};
 pub use explore::World;
+pub use request::Asked;
 pub use state::{normalise, objects};

@@ -104,6 +104,15 @@ impl Cluster {
         self.kubeconfig_for("admin", &["system:masters"])
     }
 
+    /// Lets new pods onto the nodes, or keeps them out (as `kubectl cordon` does): a pod that is not scheduled does not
+    /// become ready, so a test decides when a Deployment is.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn schedule_pods(&self, allowed: bool) -> Result<(), Error> {
+        nodes::open(&self.client().await?, allowed).await
+    }
+
     /// The programs this cluster was started from; kubectl is one of them.
     pub fn tools(&self) -> &Tools {
         &self.tools

@@ -1,7 +1,10 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
-use kube::{Api, Client, api::PostParams};
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams, PostParams},
+};
 use serde_json::json;
 
 use crate::Error;
@@ -33,6 +36,16 @@ pub(super) async fn ready(client: &Client, limit: Duration, log: impl Fn() -> St
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// Lets pods onto the nodes, or keeps them out: what is not scheduled does not become ready.
+pub(super) async fn open(client: &Client, open: bool) -> Result<(), Error> {
+    let nodes = Api::<Node>::all(client.clone());
+    let patch = Patch::Merge(json!({ "spec": { "unschedulable": !open } }));
+    for name in NAMES {
+        nodes.patch(name, &PatchParams::default(), &patch).await?;
+    }
+    Ok(())
 }
 
 fn node(name: &str) -> Node {
