@@ -64,6 +64,15 @@ pub fn says_not_found(status: &kube::core::Status) -> bool {
     status.is_not_found() || status.code == 404
 }
 
+/// What an API server said, or why it said nothing: for people, who need no code and no dump of the answer.
+#[must_use]
+pub fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => chain(other),
+    }
+}
+
 /// The text of an error and of all that caused it, on one line.
 #[must_use]
 pub fn chain(error: &dyn Error) -> String {

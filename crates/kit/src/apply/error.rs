@@ -74,10 +74,7 @@ impl ApplyError {
     #[must_use]
     pub fn detail(&self) -> String {
         match self {
-            ApplyError::Api { source, .. } => match &**source {
-                kube::Error::Api(status) => status.message.clone(),
-                other => crate::error::chain(other),
-            },
+            ApplyError::Api { source, .. } => crate::error::said(source),
             ApplyError::Immutable { message, .. } => message.clone(),
             ApplyError::Foreign { .. } | ApplyError::Closed(_) => self.to_string(),
         }

@@ -1,28 +1,33 @@
 //! A hash of an object's values at the places that an intent speaks of.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The fingerprint of `live` as seen through `intent`. Fields that the intent leaves out do not count; a list that the
 /// intent sets counts as a whole, since what belongs to whom in a list is the server's to say: if others add to it,
-/// that costs one apply, not one per reconcile.
+/// that costs one apply, not one per reconcile. So does a map of texts other than labels and annotations: many, such as
+/// node selectors, are the intent's as a whole.
 pub(super) fn fingerprint(live: &Value, intent: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
-    feed(Some(live), intent, &mut hasher);
+    feed(Some(live), intent, "metadata", &mut hasher);
     hasher.finish()
 }
 
-fn feed(live: Option<&Value>, intent: &Value, hasher: &mut DefaultHasher) {
+fn feed(live: Option<&Value>, intent: &Value, name: &str, hasher: &mut DefaultHasher) {
     match (live, intent) {
-        (Some(Value::Object(live)), Value::Object(intent)) => {
+        (Some(Value::Object(live)), Value::Object(intent)) if !counts_as_a_whole(name, intent) => {
             for (name, intent) in intent {
                 name.hash(hasher);
-                feed(live.get(name), intent, hasher);
+                feed(live.get(name), intent, name, hasher);
             }
         }
         (Some(live), _) => live.hash(hasher),
         (None, _) => "absent".hash(hasher),
     }
+}
+
+fn counts_as_a_whole(name: &str, intent: &Map<String, Value>) -> bool {
+    !matches!(name, "metadata" | "labels" | "annotations") && intent.values().all(Value::is_string)
 }
 
 #[cfg(test)]
@@ -42,5 +47,18 @@ mod tests {
         assert!(!same(json!({"spec": {"ports": [{"port": 80, "protocol": "TCP"}]}})), "removed");
         assert!(!same(json!({"spec": {"cpu": "1", "ports": []}})), "list emptied");
         assert!(!same(json!({})), "gone");
+    }
+
+    #[test]
+    fn a_selector_counts_as_a_whole_and_labels_do_not() {
+        let same =
+            |before: Value, after: Value| fingerprint(&before, &before) == fingerprint(&after, &before);
+        let selector = |more: Value| json!({"spec": {"nodeSelector": more, "replicas": 1}});
+        assert!(!same(selector(json!({"a": "b"})), selector(json!({"a": "b", "c": "d"}))));
+        let labels = |more: Value| json!({"metadata": {"name": "x", "labels": more}});
+        assert!(same(labels(json!({"a": "b"})), labels(json!({"a": "b", "c": "d"}))));
+        let version = |v: &str| json!({"kind": "A", "metadata": {"name": "x", "resourceVersion": v}});
+        let intent = json!({"kind": "A", "metadata": {"name": "x"}});
+        assert_eq!(fingerprint(&version("1"), &intent), fingerprint(&version("2"), &intent));
     }
 }
