@@ -1,16 +1,43 @@
 //! The operator's settings: the original's environment variables under the same names.
 
-use quintet_kit::config::Variable;
+use quintet_kit::config::{Difference, DifferenceError, Differences, Variable};
 
 /// The platform's CA bundle, if the namespace has one.
 pub const PLATFORM_CA_BUNDLE: &str = "odh-trusted-ca-bundle";
 
 /// The variables that are read, under the original's names.
-pub const VARIABLES: [Variable; 4] = [
+pub const VARIABLES: [Variable; 5] = [
     Variable::new("MLFLOW_IMAGE", "image of every container whose MLflow names none"),
     Variable::new("GATEWAY_NAME", "the gateway that routes attach to"),
     Variable::new("MLFLOW_URL", "where people reach the gateway, without a path"),
     Variable::new("SECTION_TITLE", "section of the console's application menu"),
+    Differences::VARIABLE,
+];
+
+/// Ids of differences from the original that can be switched; `docs/differences.md` says what each is.
+pub mod difference {
+    /// Our own shell programs in servers that the original made: restarts them.
+    pub const CA_SCRIPTS: &str = "mlflow-ca-scripts";
+    /// Failures and traps are told as events.
+    pub const EVENTS: &str = "mlflow-events";
+    /// The operator holds the rights that the garbage-collection job gets.
+    pub const GC_RIGHTS: &str = "mlflow-gc-rights";
+    /// Conditions carry `observedGeneration`.
+    pub const GENERATION: &str = "mlflow-generation";
+    /// Only pods of the last version count as ready.
+    pub const ROLLOUT_READY: &str = "mlflow-rollout-ready";
+    /// A condition says what the gateway made of the route.
+    pub const ROUTE_CONDITION: &str = "mlflow-route-condition";
+}
+
+/// The switches, and what holds unless they are used. What restarts pods is off.
+pub const DIFFERENCES: [Difference; 6] = [
+    Difference::off(difference::CA_SCRIPTS),
+    Difference::on(difference::EVENTS),
+    Difference::on(difference::GC_RIGHTS),
+    Difference::on(difference::GENERATION),
+    Difference::on(difference::ROLLOUT_READY),
+    Difference::on(difference::ROUTE_CONDITION),
 ];
 
 /// What the operator is told at its start.
@@ -26,6 +53,8 @@ pub struct Config {
     pub url: PublicUrl,
     /// Section of the console's application menu (`SECTION_TITLE`).
     pub section_title: String,
+    /// Which differences from the original are on (`QUINTET_DIFFERENCES`).
+    pub differences: Differences,
 }
 
 /// The gateway's public URL.
@@ -43,6 +72,9 @@ pub enum ConfigError {
     /// `--namespace=`.
     #[error("namespace must be specified: set --namespace to the namespace that MLflow shall run in")]
     NoNamespace,
+    /// `QUINTET_DIFFERENCES` with something that cannot be switched.
+    #[error("QUINTET_DIFFERENCES: {0}")]
+    Differences(#[from] DifferenceError),
 }
 
 impl Config {
@@ -50,7 +82,7 @@ impl Config {
     /// not set.
     ///
     /// # Errors
-    /// If the namespace is empty.
+    /// If the namespace is empty, or a switch unknown.
     pub fn new(namespace: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         if namespace.is_empty() {
             return Err(ConfigError::NoNamespace);
@@ -67,6 +99,7 @@ impl Config {
                 configured: variable("MLFLOW_URL").is_some(),
             },
             section_title: or("SECTION_TITLE", "MLflow"),
+            differences: Differences::parse("mlflow", &DIFFERENCES, &or(Differences::VARIABLE.name, ""))?,
         })
     }
 }
@@ -104,6 +137,14 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_that_cannot_be_switched_is_refused() {
+        let refused =
+            Config::new("x", |name| (name == "QUINTET_DIFFERENCES").then(|| "mlflow-event=off".into()));
+        let text = "QUINTET_DIFFERENCES: mlflow-event cannot be switched: did you mean mlflow-events?";
+        assert_eq!(refused.unwrap_err().to_string(), text);
+    }
+
+    #[test]
     fn an_empty_variable_counts_as_not_set_but_a_url_as_configured() {
         let empty = config(&[("MLFLOW_IMAGE", ""), ("MLFLOW_URL", "")]);
         assert_eq!(empty.image, config(&[]).image);
@@ -127,5 +168,23 @@ mod tests {
         assert_eq!(origin("gw.test"), None);
         assert_eq!(origin("/path"), None);
         assert_eq!(origin("http://bad host"), None);
+    }
+
+    #[test]
+    fn what_can_be_noticed_can_be_switched_and_what_restarts_pods_is_off() {
+        let page = include_str!("../../../docs/differences.md");
+        let rows = page.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+        let mut listed: Vec<(&str, bool)> = vec![];
+        for row in rows.filter(|row| row.get(2) == Some(&"mlflow")) {
+            match row[3] {
+                "visible" => listed.push((row[1], true)),
+                "rollout" => listed.push((row[1], false)),
+                class => assert_eq!(class, "safe", "{}", row[1]),
+            }
+        }
+        listed.sort_unstable();
+        let mut switches: Vec<(&str, bool)> = DIFFERENCES.iter().map(|d| (d.id, d.default)).collect();
+        switches.sort_unstable();
+        assert_eq!(switches, listed);
     }
 }

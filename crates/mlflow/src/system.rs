@@ -2,20 +2,12 @@
 
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::{
-    api::{
-        apps::v1::Deployment,
-        core::v1::{ConfigMap, Service},
-        rbac::v1::ClusterRole,
-    },
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    api::core::v1::Service, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
-use kube::{ResourceExt, api::DynamicObject};
-use quintet_api::{
-    foreign::{console::ConsoleLink, gateway::HTTPRoute, monitoring::ServiceMonitor},
-    mlflow::{MLflow, MLflowConfig, MLflowSpec},
-};
+use kube::api::DynamicObject;
+use quintet_api::mlflow::{MLflow, MLflowConfig, MLflowSpec};
 use quintet_kit::{
-    Context, Desired, Kind, Meta, ObjectKey, System,
+    Context, Desired, Kind, ObjectKey, System,
     config::environment_row,
     install::{Operator, Site},
     run::{Fatal, Observed, RenderError, Started},
@@ -23,8 +15,8 @@ use quintet_kit::{
 };
 
 use crate::{
-    Apis, Config, GcObjects, Inputs,
-    config::{PLATFORM_CA_BUNDLE, VARIABLES},
+    Config, Inputs,
+    config::VARIABLES,
     install,
     mlflow::{Error, controller, desired::desired, wiring},
 };
@@ -46,33 +38,6 @@ impl Mlflow {
     /// The operator with these settings.
     pub fn new(config: Config) -> Self {
         Mlflow { config }
-    }
-
-    /// What the controller would find, if the cluster held just what was observed.
-    fn inputs(&self, mlflow: &MLflow, observed: &Observed) -> Result<Inputs, Error> {
-        let beside = |name: &str| ObjectKey::namespaced(&self.config.namespace, name);
-        let is_there = |name: &str| observed.get::<Meta<ConfigMap>>(&beside(name)).is_some();
-        if let Some(bundle) = &mlflow.spec.ca_bundle_config_map
-            && !is_there(&bundle.name)
-        {
-            let (name, namespace) = (bundle.name.clone(), self.config.namespace.clone());
-            return Err(Error::CaBundleMissing { name, namespace });
-        }
-        let apis = Apis {
-            console_link: is_served::<ConsoleLink>(observed),
-            http_route: is_served::<HTTPRoute>(observed),
-            service_monitor: is_served::<ServiceMonitor>(observed),
-        };
-        let name = mlflow.name_any();
-        let server = if name == "mlflow" { name } else { format!("mlflow-{name}") };
-        Ok(Inputs::of(
-            apis,
-            is_there(PLATFORM_CA_BUNDLE),
-            observed.get::<ClusterRole>(&ObjectKey::cluster("mlflow")).as_ref(),
-            observed.get::<Service>(&beside(&server)).as_ref(),
-            observed.get::<Deployment>(&beside(&server)).as_ref(),
-            GcObjects::default(), // what would be deleted is not rendered
-        ))
     }
 
     /// The server's own Service and those of the development backends.
@@ -119,7 +84,7 @@ impl System for Mlflow {
             key: ObjectKey::of(&mlflow),
             message: error.to_string(),
         };
-        let inputs = self.inputs(&mlflow, observed).map_err(refused)?;
+        let inputs = Inputs::observed(&mlflow, &self.config, observed).map_err(refused)?;
         desired(&mlflow, &self.config, &inputs).map_err(|error| refused(error.into()))
     }
 
@@ -127,12 +92,6 @@ impl System for Mlflow {
         let controller = controller(&context, self.config.clone());
         async { Ok(Started::new().controller(controller)) }.boxed()
     }
-}
-
-/// An API counts as served if its definition, or an object of its kind, was observed.
-fn is_served<K: Kind>(observed: &Observed) -> bool {
-    let definition = ObjectKey::cluster(K::gvk().crd_name());
-    observed.get::<Meta<CustomResourceDefinition>>(&definition).is_some() || !observed.all::<K>().is_empty()
 }
 
 fn dev_services() -> impl Iterator<Item = ServiceRow> {

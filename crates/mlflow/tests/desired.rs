@@ -2,7 +2,8 @@
 
 mod support;
 
-use quintet_mlflow::{Apis, GcObjects, Inputs, RenderError};
+use quintet_kit::{System, parts::ca_bundle::Scripts};
+use quintet_mlflow::{Apis, GcObjects, Inputs, Mlflow, RenderError};
 use serde_json::{Value, json};
 use support::{at, children, config, container, difference, env, openshift, plain, pod, with};
 
@@ -373,4 +374,34 @@ fn text_reaches_the_objects_as_it_is() {
     let server = container(&built["Deployment/mlflow"], "mlflow");
     assert_eq!(env(server, "MLFLOW_BACKEND_STORE_URI")[0]["value"], odd);
     assert_eq!(env(server, "ON")[0]["value"], "no");
+}
+
+#[test]
+fn a_server_of_the_original_keeps_its_programs_until_told_otherwise() {
+    let theirs = Scripts { combine: "their combine".into(), watch: "their watch".into() };
+    let inputs = Inputs { platform_ca: true, original_scripts: Some(theirs), ..Inputs::default() };
+    let gc = with(json!({ "garbageCollection": { "schedule": "@daily" } }));
+    let programs = |switches: &str| -> [Value; 3] {
+        let built = children(&gc, &config(&[("QUINTET_DIFFERENCES", switches)]), &inputs).unwrap();
+        let (server, job) = (&built["Deployment/mlflow"], &built["CronJob/mlflow-gc"]);
+        [
+            container(server, "combine-ca-bundles"),
+            container(server, "ca-bundle-watcher"),
+            container(job, "combine-ca-bundles"),
+        ]
+        .map(|container| container["command"][2].clone())
+    };
+    assert_eq!(programs(""), ["their combine", "their watch", "their combine"]);
+    let ours = ["<CA_COMBINE_SCRIPT>", "<CA_WATCH_SCRIPT>", "<CA_COMBINE_SCRIPT>"];
+    assert_eq!(programs("mlflow-ca-scripts=on"), ours);
+}
+
+#[test]
+fn the_rights_that_the_job_gets_can_be_done_without() {
+    let experiments = |switches: &str| {
+        let config = config(&[("QUINTET_DIFFERENCES", switches)]);
+        let rights = quintet_kit::rights::rights(&Mlflow::new(config).rows());
+        serde_json::to_string(&rights.cluster).unwrap().contains("experiments")
+    };
+    assert!(experiments("") && !experiments("mlflow-gc-rights=off"));
 }

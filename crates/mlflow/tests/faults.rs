@@ -16,11 +16,14 @@ use kube::{
 use plane::Plane;
 use quintet_api::mlflow::MLflow;
 use quintet_harness::faults::{Chaos, Edge, World, explore, objects};
+use quintet_kit::metrics::Metrics;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 use support::{
-    base,
-    stage::{NAMESPACE, OPENSHIFT, child_kinds, identity, operator, server},
+    base, config,
+    server::{NAMESPACE, OPENSHIFT, child_kinds, identity, plane},
+    spec,
+    stage::operator,
 };
 
 /// What a user does to the resource, one step after the other: a merge patch of its specification, or its deletion.
@@ -38,12 +41,12 @@ impl World for Steps {
     type Server = Plane;
 
     async fn server(&self) -> Plane {
-        server(OPENSHIFT).await
+        plane(OPENSHIFT).await
     }
 
     async fn operate(&self, plane: &Plane, edge: &Edge) {
         let client = edge.client(plane.service().with_user(identity()));
-        let _running = operator(client, &[("MLFLOW_URL", "https://gw.test")]);
+        let _running = operator(client, config(&[("MLFLOW_URL", "https://gw.test")]), Metrics::new());
         std::future::pending().await
     }
 
@@ -91,16 +94,10 @@ async fn ready(plane: &Plane) {
     api.patch_status("mlflow", &PatchParams::default(), &patch).await.expect("it is accepted");
 }
 
-fn with(more: Value) -> Value {
-    let mut spec = base();
-    more.as_object().expect("an object").iter().for_each(|(k, v)| spec[k] = v.clone());
-    spec
-}
-
 /// Everything on, something changed, something off, gone.
 fn long_story() -> Steps {
     Steps(vec![
-        Step::Create(with(json!({ "storage": {}, "garbageCollection": { "schedule": "@daily" } }))),
+        Step::Create(spec(json!({ "storage": {}, "garbageCollection": { "schedule": "@daily" } }))),
         Step::Change(json!({ "replicas": 2, "env": [{ "name": "A", "value": "b" }] })),
         Step::Change(json!({ "garbageCollection": null, "serviceAccountName": "other" })),
         Step::Ready,
@@ -116,7 +113,7 @@ async fn death_after_any_write_changes_nothing_in_the_end() {
 #[tokio::test(start_paused = true)]
 async fn a_deleted_resource_leaves_nothing_behind_whenever_the_process_dies() {
     let story = Steps(vec![
-        Step::Create(with(json!({ "storage": {}, "garbageCollection": { "schedule": "@daily" } }))),
+        Step::Create(spec(json!({ "storage": {}, "garbageCollection": { "schedule": "@daily" } }))),
         Step::Delete,
     ]);
     explore::deaths(&story).await;

@@ -3,28 +3,18 @@
 
 mod support;
 
-use std::{fs, path::Path};
-
 use quintet_api::mlflow::MLflow;
 use quintet_mlflow::{Apis, Config, Inputs};
-use serde_json::Value;
-use support::{Objects, children, config, difference, id, openshift};
+use support::{Objects, UID, case, children, config, difference, openshift};
 
-fn file(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn resource(case: &str) -> MLflow {
-    let mut mlflow: MLflow = serde_saphyr::from_str(&file(&format!("{case}.cr.yaml"))).expect("an MLflow");
-    mlflow.metadata.uid = Some(support::UID.into());
+fn resource(name: &str) -> MLflow {
+    let mut mlflow: MLflow = serde_json::from_value(case::resource(name)).expect("an MLflow");
+    mlflow.metadata.uid = Some(UID.into());
     mlflow
 }
 
-fn expected(case: &str) -> Objects {
-    let objects: Vec<Value> =
-        serde_saphyr::from_multiple(&file(&format!("{case}.objects.yaml"))).expect("objects");
-    objects.into_iter().map(|object| (id(&object), object)).collect()
+fn expected(name: &str) -> Objects {
+    case::objects(name, UID)
 }
 
 fn assert_case(case: &str, config: &Config, inputs: &Inputs) {

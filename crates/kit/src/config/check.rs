@@ -63,11 +63,17 @@ fn ambiguous(systems: &[(&str, &[Variable])], environment: &Environment) -> Vec<
     errors
 }
 
-/// The variable whose name differs least, if it differs in no more than a third of its letters.
+/// The variable whose name differs least.
 fn nearest<'v>(name: &str, variables: &'v [Variable]) -> Option<&'v Variable> {
-    let near = variables.iter().map(|variable| (distance(name, variable.name), variable));
-    let (differs, variable) = near.min_by_key(|(differs, _)| *differs)?;
-    (differs <= name.len() / 3).then_some(variable)
+    let name = nearest_of(name, variables.iter().map(|variable| variable.name))?;
+    variables.iter().find(|variable| variable.name == name)
+}
+
+/// The name that differs least, if it differs in no more than a third of its letters.
+pub(super) fn nearest_of(name: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    let (differs, nearest) =
+        names.map(|other| (distance(name, other), other)).min_by_key(|(differs, _)| *differs)?;
+    (differs <= name.len() / 3).then_some(nearest)
 }
 
 /// How many letters must be put in, left out or changed.

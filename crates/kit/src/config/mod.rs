@@ -6,9 +6,11 @@
 //! error says what to set instead. All errors are found at once.
 
 mod check;
+mod differences;
 mod reader;
 mod variable;
 
 pub use check::{check, environment_row};
+pub use differences::{Difference, DifferenceError, Differences};
 pub use reader::{ConfigError, Reader, Setting, Source};
 pub use variable::{Environment, Variable};

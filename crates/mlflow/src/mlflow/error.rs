@@ -3,7 +3,7 @@
 use quintet_kit::{
     Failure, Retry,
     apply::ApplyError,
-    error::{chain, retry_of},
+    error::{retry_of, said},
     status::StatusError,
 };
 
@@ -22,7 +22,7 @@ pub enum Error {
         namespace: String,
     },
     /// The resource's CA bundle cannot be read.
-    #[error("Failed to get CA bundle ConfigMap {name:?}: {}", chain(source))]
+    #[error("Failed to get CA bundle ConfigMap {name:?}: {}", said(source))]
     CaBundleUnreadable {
         /// The ConfigMap.
         name: String,
@@ -30,10 +30,10 @@ pub enum Error {
         source: Box<kube::Error>,
     },
     /// It cannot be told whether the platform has a CA bundle.
-    #[error("Failed to check for platform CA bundle ConfigMap {PLATFORM_CA_BUNDLE:?}: {}", chain(.0))]
+    #[error("Failed to check for platform CA bundle ConfigMap {PLATFORM_CA_BUNDLE:?}: {}", said(.0))]
     PlatformCaBundle(Box<kube::Error>),
     /// Some other object cannot be read.
-    #[error("reading {what}: {}", chain(source))]
+    #[error("reading {what}: {}", said(source))]
     Read {
         /// What was to be read.
         what: &'static str,
@@ -102,7 +102,11 @@ impl Failure for Error {
             | Error::PlatformCaBundle(source)
             | Error::Read { source, .. } => retry_of(source),
             Error::Apply { source, .. } | Error::ConsoleLink(source) | Error::HttpRoute(source) => {
-                source.retry()
+                match source.retry() {
+                    // What is in the way need not carry our label, so its deletion need not be seen.
+                    Retry::Never => Retry::Backoff,
+                    retry => retry,
+                }
             }
             Error::Status(error) => error.retry(),
         }

@@ -8,11 +8,11 @@ use parking_lot::Mutex;
 use quintet_api::mlflow::{MLflow, MLflowSpec};
 use quintet_kit::{Note, parts::quantity};
 
-use super::read::Observed;
+use super::read::Seen;
 use crate::Config;
 
 /// All there is to say about the resource as it is now.
-pub(super) fn hints(mlflow: &MLflow, config: &Config, observed: &Observed) -> Vec<Note> {
+pub(super) fn hints(mlflow: &MLflow, config: &Config, observed: &Seen) -> Vec<Note> {
     let mut hints = about_spec(&mlflow.spec);
     for name in &observed.missing_secrets {
         let text = format!(
@@ -127,14 +127,14 @@ mod tests {
     use serde_json::{Value, json};
     use std::sync::Arc;
 
-    fn said(spec: Value, observed: Observed) -> Vec<String> {
+    fn said(spec: Value, observed: Seen) -> Vec<String> {
         let mlflow: MLflow =
             serde_json::from_value(json!({ "metadata": { "name": "mlflow" }, "spec": spec })).unwrap();
         let config = Config::new("opendatahub", |_| None).unwrap();
         hints(&mlflow, &config, &observed).into_iter().map(|note| note.reason).collect()
     }
 
-    fn claim(class: &str, size: &str, deleting: bool) -> Observed {
+    fn claim(class: &str, size: &str, deleting: bool) -> Seen {
         let mut claim = json!({
             "metadata": { "name": "mlflow-pvc" },
             "spec": { "storageClassName": class, "resources": { "requests": { "storage": size } } },
@@ -142,19 +142,19 @@ mod tests {
         if deleting {
             claim["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         }
-        Observed { claim: Some(Arc::new(serde_json::from_value(claim).unwrap())), ..Observed::default() }
+        Seen { claim: Some(Arc::new(serde_json::from_value(claim).unwrap())), ..Seen::default() }
     }
 
     #[test]
     fn a_sound_resource_needs_no_hint() {
         let spec = json!({ "backendStoreUri": "postgresql://db/x", "defaultArtifactRoot": "s3://b" });
-        assert!(said(spec, Observed::default()).is_empty());
+        assert!(said(spec, Seen::default()).is_empty());
     }
 
     #[test]
     fn each_trap_has_its_hint() {
         let backend = "postgresql://db/x";
-        let none = Observed::default;
+        let none = Seen::default;
         assert_eq!(
             said(json!({ "backendStoreUri": backend, "podLabels": { "app": "x" } }), none()),
             ["PodLabelIgnored"]
@@ -174,7 +174,7 @@ mod tests {
             said(json!({ "backendStoreUri": backend, "storage": {}, "replicas": 2 }), none()),
             ["VolumeShared"]
         );
-        let missing = Observed { missing_secrets: vec!["db".into()], ..Observed::default() };
+        let missing = Seen { missing_secrets: vec!["db".into()], ..Seen::default() };
         assert_eq!(said(json!({ "backendStoreUri": backend }), missing), ["SecretMissing"]);
     }
 

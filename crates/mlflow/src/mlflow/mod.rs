@@ -4,6 +4,7 @@ pub mod desired;
 mod error;
 mod hints;
 mod names;
+mod original;
 pub mod read;
 mod status;
 mod wiring;
@@ -23,10 +24,10 @@ pub use wiring::wiring;
 
 use self::{
     hints::{Said, hints},
-    read::{Observed, Reader},
+    read::{Reader, Seen},
     status::{Readiness, status},
 };
-use crate::Config;
+use crate::{Config, config::difference};
 
 /// The original's field manager, so that what it set and we drop goes away.
 const MANAGER: FieldManager = FieldManager::new("mlflow-operator");
@@ -81,7 +82,7 @@ impl Reconcile for Reconciler {
                 tracing::warn!(%error, "not shown in status");
             }
         })?;
-        Ok(match outcome?.deployment.as_deref().map(Readiness::of) {
+        Ok(match outcome?.deployment.as_deref().map(|deployment| Readiness::of(deployment, &self.config)) {
             None => Action::After(NOT_SEEN),
             Some(readiness) if readiness.is_ready() => Action::Wait,
             Some(_) => Action::After(NOT_READY),
@@ -94,11 +95,11 @@ impl Reconcile for Reconciler {
 }
 
 impl Reconciler {
-    async fn apply(&self, mlflow: &MLflow, reader: &Reader<'_>) -> Result<Observed, Error> {
+    async fn apply(&self, mlflow: &MLflow, reader: &Reader<'_>) -> Result<Seen, Error> {
         let inputs = reader.inputs().await?;
         let desired = desired::desired(mlflow, &self.config, &inputs)?;
         self.applier.apply(&desired).await.ok().map_err(Error::of_child)?;
-        reader.observed().await
+        reader.seen().await
     }
 
     /// Status after failure as after success; events for what is news.
@@ -106,14 +107,14 @@ impl Reconciler {
         &self,
         mlflow: &MLflow,
         reader: &Reader<'_>,
-        outcome: Result<&Observed, &Error>,
+        outcome: Result<&Seen, &Error>,
     ) -> Result<(), Error> {
         let notes = match outcome {
             Ok(observed) => hints(mlflow, &self.config, observed),
             Err(error) => vec![Note::warning(error.reason(), "Reconcile", error.to_string())],
         };
-        for note in self.said.fresh(mlflow, notes) {
-            self.events.publish(mlflow, note);
+        if self.config.differences.has(difference::EVENTS) {
+            self.said.fresh(mlflow, notes).into_iter().for_each(|note| self.events.publish(mlflow, note));
         }
         // The cache may not show yet what was written last.
         let known = MLflow { status: self.status.latest(mlflow, mlflow.status.clone()), ..mlflow.clone() };

@@ -1,4 +1,5 @@
-//! What the decision needs beside the resource itself, gathered into plain data.
+//! What the decision needs beside the resource itself, gathered into plain data: by the controller from its caches, for
+//! `quintet render` from the objects that it is given.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -9,18 +10,20 @@ use k8s_openapi::{
         core::v1::{ConfigMap, PersistentVolumeClaim, Secret, SecretKeySelector, Service, ServiceAccount},
         rbac::v1::{ClusterRole, ClusterRoleBinding},
     },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     apimachinery::pkg::apis::meta::v1::OwnerReference,
 };
 use kube::ResourceExt;
 use quintet_api::{
     foreign::{console::ConsoleLink, gateway::HTTPRoute, monitoring::ServiceMonitor},
-    mlflow::MLflow,
+    mlflow::{CaBundleConfigMap, MLflow},
 };
-use quintet_kit::{Hubs, Kind, Meta, ObjectKey};
+use quintet_kit::{Hubs, Kind, Meta, ObjectKey, parts::ca_bundle::Scripts, run::Observed};
 
 use super::{
     error::Error,
     names::{GC_SERVICE_ACCOUNT, Names, PORT, SHARED_ROLE, TLS_SECRET},
+    original,
 };
 use crate::{Config, config::PLATFORM_CA_BUNDLE};
 
@@ -33,6 +36,22 @@ pub struct Apis {
     pub http_route: bool,
     /// `monitoring.coreos.com/v1` ServiceMonitor.
     pub service_monitor: bool,
+}
+
+impl Apis {
+    /// An API counts as served if its definition, or an object of its kind, was observed.
+    fn observed(observed: &Observed) -> Self {
+        Apis {
+            console_link: is_served::<ConsoleLink>(observed),
+            http_route: is_served::<HTTPRoute>(observed),
+            service_monitor: is_served::<ServiceMonitor>(observed),
+        }
+    }
+}
+
+fn is_served<K: Kind>(observed: &Observed) -> bool {
+    let definition = ObjectKey::cluster(K::gvk().crd_name());
+    observed.get::<Meta<CustomResourceDefinition>>(&definition).is_some() || !observed.all::<K>().is_empty()
 }
 
 /// All that the desired state depends on, beside the resource and the settings.
@@ -48,6 +67,8 @@ pub struct Inputs {
     pub stray_service_port: bool,
     /// The Deployment has a port of our name at another number.
     pub stray_container_port: bool,
+    /// The original's shell programs, if the Deployment has them.
+    pub original_scripts: Option<Scripts>,
     /// What there is of the garbage collection.
     pub gc: GcObjects,
 }
@@ -66,8 +87,31 @@ pub struct GcObjects {
 }
 
 impl Inputs {
+    /// What the controller would find, if the cluster held just what was observed: for rendering without one.
+    ///
+    /// # Errors
+    /// If the resource names a CA bundle that was not observed.
+    pub fn observed(mlflow: &MLflow, config: &Config, observed: &Observed) -> Result<Self, Error> {
+        let beside = |name: &str| ObjectKey::namespaced(&config.namespace, name);
+        let is_there = |name: &str| observed.get::<Meta<ConfigMap>>(&beside(name)).is_some();
+        if let Some(bundle) = &mlflow.spec.ca_bundle_config_map
+            && !is_there(&bundle.name)
+        {
+            return Err(missing(bundle, config));
+        }
+        let server = beside(&Names::of(mlflow, &config.namespace).server());
+        Ok(Inputs::of(
+            Apis::observed(observed),
+            is_there(PLATFORM_CA_BUNDLE),
+            observed.get::<ClusterRole>(&ObjectKey::cluster(SHARED_ROLE)).as_ref(),
+            observed.get::<Service>(&server).as_ref(),
+            observed.get::<Deployment>(&server).as_ref(),
+            GcObjects::default(), // what would be deleted is not rendered
+        ))
+    }
+
     /// What follows from the objects there are. `gc` is what the resource owns of the garbage collection.
-    pub fn of(
+    fn of(
         apis: Apis,
         platform_ca: bool,
         shared_role: Option<&ClusterRole>,
@@ -81,6 +125,7 @@ impl Inputs {
             shared_role_owners: shared_role.map(|role| role.owner_references().to_vec()).unwrap_or_default(),
             stray_service_port: service.is_some_and(has_stray_service_port),
             stray_container_port: deployment.is_some_and(has_stray_container_port),
+            original_scripts: deployment.and_then(original::scripts),
             gc,
         }
     }
@@ -88,7 +133,7 @@ impl Inputs {
 
 /// What status and events tell of, beside the outcome of the writes.
 #[derive(Clone, Debug, Default)]
-pub struct Observed {
+pub struct Seen {
     /// The server's Deployment.
     pub deployment: Option<Arc<Deployment>>,
     /// The server's route.
@@ -129,8 +174,7 @@ impl<'a> Reader<'a> {
                 source: Box::new(source),
             })?;
             if found.is_none() {
-                let (name, namespace) = (bundle.name.clone(), self.config.namespace.clone());
-                return Err(Error::CaBundleMissing { name, namespace });
+                return Err(missing(bundle, self.config));
             }
         }
         let platform = self.hubs.fetch::<Meta<ConfigMap>>(&self.beside(PLATFORM_CA_BUNDLE)).await;
@@ -156,9 +200,10 @@ impl<'a> Reader<'a> {
     }
 
     /// What status and events tell of, after the children were applied.
-    pub(super) async fn observed(&self) -> Result<Observed, Error> {
+    pub(super) async fn seen(&self) -> Result<Seen, Error> {
         let deployment = self.ours::<Deployment>();
-        let is_ready = deployment.as_deref().is_some_and(|d| super::status::Readiness::of(d).is_ready());
+        let is_ready =
+            deployment.as_deref().is_some_and(|d| super::status::Readiness::of(d, self.config).is_ready());
         let mut missing_secrets = vec![];
         // A server that runs has what it needs.
         if !is_ready {
@@ -171,12 +216,22 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        Ok(Observed {
+        Ok(Seen {
             deployment,
             route: self.ours::<HTTPRoute>(),
-            claim: self.hubs.get(&self.beside(&self.names.claim())),
+            claim: self.claim(is_ready).await?,
             missing_secrets,
         })
+    }
+
+    /// The claim. One that somebody else made is not in the cache, and only asked for while the server is not ready.
+    async fn claim(&self, is_ready: bool) -> Result<Option<Arc<PersistentVolumeClaim>>, Error> {
+        let key = self.beside(&self.names.claim());
+        if is_ready || self.mlflow.spec.storage.is_none() {
+            return Ok(self.hubs.get(&key));
+        }
+        let found = self.hubs.fetch(&key).await;
+        found.map_err(|source| Error::Read { what: "PersistentVolumeClaims", source: Box::new(source) })
     }
 
     fn beside(&self, name: &str) -> ObjectKey {
@@ -195,6 +250,10 @@ impl<'a> Reader<'a> {
             object.owner_references().iter().any(|owner| Some(&owner.uid) == uid.as_ref())
         })
     }
+}
+
+fn missing(bundle: &CaBundleConfigMap, config: &Config) -> Error {
+    Error::CaBundleMissing { name: bundle.name.clone(), namespace: config.namespace.clone() }
 }
 
 /// Ports are told apart by number, and a name may occur once: ours at another number bars our own.

@@ -10,9 +10,9 @@ use quintet_kit::{Clock, Failure, status::Conditions};
 use super::{
     error::Error,
     names::Names,
-    read::{Apis, Observed},
+    read::{Apis, Seen},
 };
-use crate::Config;
+use crate::{Config, config::difference};
 
 const AVAILABLE: &str = "Available";
 const PROGRESSING: &str = "Progressing";
@@ -27,12 +27,16 @@ pub(super) struct Readiness {
 }
 
 impl Readiness {
-    /// Pods count as ready once they run what was last asked for. A status without `observedGeneration` was not
-    /// written by the Deployment controller; then only the number of ready pods is known.
-    pub(super) fn of(deployment: &Deployment) -> Self {
+    /// Pods count as ready once they run what was last asked for; to the original any pod does
+    /// ([`difference::ROLLOUT_READY`]). A status without `observedGeneration` was not written by the Deployment
+    /// controller; then only the number of ready pods is known.
+    pub(super) fn of(deployment: &Deployment, config: &Config) -> Self {
         let desired = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
         let Some(status) = &deployment.status else { return Readiness { desired, ready: 0 } };
         let ready = status.ready_replicas.unwrap_or(0);
+        if !config.differences.has(difference::ROLLOUT_READY) {
+            return Readiness { desired, ready };
+        }
         let ready = match (status.observed_generation, deployment.metadata.generation) {
             (Some(observed), Some(current)) if observed < current => 0,
             (Some(_), _) => ready.min(status.updated_replicas.unwrap_or(0)),
@@ -60,12 +64,13 @@ pub(super) fn status(
     mlflow: &MLflow,
     config: &Config,
     apis: Apis,
-    outcome: Result<&Observed, &Error>,
+    outcome: Result<&Seen, &Error>,
     clock: &Clock,
 ) -> Option<MLflowStatus> {
     let names = Names::of(mlflow, &config.namespace);
     let before = mlflow.status.clone().unwrap_or_default();
-    let mut conditions = Conditions::of(&before.conditions, mlflow.metadata.generation, clock);
+    let generation = mlflow.metadata.generation.filter(|_| config.differences.has(difference::GENERATION));
+    let mut conditions = Conditions::of(&before.conditions, generation, clock);
     let mut url = before.url;
     match outcome {
         Err(error) => {
@@ -75,7 +80,7 @@ pub(super) fn status(
             }
         }
         Ok(observed) => {
-            let readiness = Readiness::of(observed.deployment.as_deref()?);
+            let readiness = Readiness::of(observed.deployment.as_deref()?, config);
             if readiness.is_ready() {
                 conditions.set(
                     AVAILABLE,
@@ -89,7 +94,9 @@ pub(super) fn status(
                 conditions.set(AVAILABLE, false, "DeploymentNotReady", readiness.message());
             }
             url = config.url.shown(&names.path()).filter(|_| apis.http_route);
-            match observed.route.as_deref().and_then(accepted) {
+            let route =
+                observed.route.as_deref().filter(|_| config.differences.has(difference::ROUTE_CONDITION));
+            match route.and_then(accepted) {
                 Some((ok, reason, message)) => drop(conditions.set(ROUTE_ACCEPTED, ok, &reason, message)),
                 None => drop(conditions.remove(ROUTE_ACCEPTED)),
             }
@@ -152,21 +159,24 @@ mod tests {
         serde_json::from_value(object).unwrap()
     }
 
-    fn deployment(replicas: i32, status: Value) -> Observed {
+    fn deployment(replicas: i32, status: Value) -> Seen {
         let object = json!({
             "metadata": { "generation": 2 },
             "spec": { "replicas": replicas, "selector": {}, "template": {} },
             "status": status,
         });
-        Observed {
-            deployment: Some(Arc::new(serde_json::from_value(object).unwrap())),
-            ..Observed::default()
-        }
+        Seen { deployment: Some(Arc::new(serde_json::from_value(object).unwrap())), ..Seen::default() }
+    }
+
+    /// Settings with these differences switched.
+    fn switched(switches: &str) -> Config {
+        Config::new("opendatahub", |name| (name == "QUINTET_DIFFERENCES").then(|| switches.to_owned()))
+            .unwrap()
     }
 
     /// `Type=Status Reason: message` for each condition.
-    fn shown(before: Value, outcome: Result<&Observed, &Error>) -> Vec<String> {
-        let config = Config::new("opendatahub", |_| None).unwrap();
+    fn shown(before: Value, outcome: Result<&Seen, &Error>) -> Vec<String> {
+        let config = switched("");
         let status = status(&mlflow(before), &config, Apis::default(), outcome, &Clock::system()).unwrap();
         assert_eq!(status.address.unwrap().url.unwrap(), "https://mlflow.opendatahub.svc:8443");
         let line = |c: Condition| format!("{}={} {}: {}", c.type_, c.status, c.reason, c.message);
@@ -186,14 +196,12 @@ mod tests {
             ),
             (
                 unreadable,
-                &[
-                    r#"Available=False CABundleConfigMapError: Failed to get CA bundle ConfigMap "x": ApiError: no"#,
-                ],
+                &[r#"Available=False CABundleConfigMapError: Failed to get CA bundle ConfigMap "x": no"#],
             ),
             (
                 Error::PlatformCaBundle(api_error("no")),
                 &[
-                    r#"Available=False PlatformCABundleError: Failed to check for platform CA bundle ConfigMap "odh-trusted-ca-bundle": ApiError: no"#,
+                    r#"Available=False PlatformCABundleError: Failed to check for platform CA bundle ConfigMap "odh-trusted-ca-bundle": no"#,
                 ],
             ),
             (
@@ -221,9 +229,7 @@ mod tests {
         ];
         for (error, expected) in cases {
             let shown = shown(Value::Null, Err(&error));
-            let matches = shown.len() == expected.len()
-                && shown.iter().zip(expected).all(|(shown, wanted)| shown.starts_with(wanted));
-            assert!(matches, "{shown:#?}\n{expected:#?}");
+            assert_eq!(shown, expected);
         }
     }
 
@@ -251,7 +257,9 @@ mod tests {
 
     #[test]
     fn old_pods_do_not_make_a_new_version_ready() {
-        let ready = |status| Readiness::of(deployment(1, status).deployment.as_deref().unwrap()).is_ready();
+        let config = switched("");
+        let ready =
+            |status| Readiness::of(deployment(1, status).deployment.as_deref().unwrap(), &config).is_ready();
         assert!(
             !ready(json!({ "observedGeneration": 1, "readyReplicas": 1, "updatedReplicas": 1 })),
             "not looked at yet"
@@ -261,12 +269,15 @@ mod tests {
             "the ready pod is an old one"
         );
         assert!(ready(json!({ "observedGeneration": 2, "readyReplicas": 1, "updatedReplicas": 1 })));
+        let old = deployment(1, json!({ "observedGeneration": 2, "readyReplicas": 1 }));
+        let as_original = switched("mlflow-rollout-ready=off");
+        assert!(Readiness::of(old.deployment.as_deref().unwrap(), &as_original).is_ready(), "switched off");
     }
 
     #[test]
     fn nothing_is_said_before_the_deployment_is_seen() {
-        let config = Config::new("opendatahub", |_| None).unwrap();
-        let unseen = Observed::default();
+        let config = switched("");
+        let unseen = Seen::default();
         assert_eq!(
             status(&mlflow(Value::Null), &config, Apis::default(), Ok(&unseen), &Clock::system()),
             None
@@ -275,16 +286,17 @@ mod tests {
 
     #[test]
     fn conditions_observe_the_generation() {
-        let config = Config::new("opendatahub", |_| None).unwrap();
         let up = deployment(1, json!({ "readyReplicas": 1 }));
-        let status =
-            status(&mlflow(Value::Null), &config, Apis::default(), Ok(&up), &Clock::system()).unwrap();
-        assert!(status.conditions.iter().all(|c| c.observed_generation == Some(7)));
+        for (switches, expected) in [("", Some(7)), ("mlflow-generation=off", None)] {
+            let (config, clock) = (switched(switches), Clock::system());
+            let status = status(&mlflow(Value::Null), &config, Apis::default(), Ok(&up), &clock).unwrap();
+            assert!(status.conditions.iter().all(|c| c.observed_generation == expected));
+        }
     }
 
     #[test]
     fn only_a_failed_route_takes_the_url_away() {
-        let config = Config::new("opendatahub", |_| None).unwrap();
+        let config = switched("");
         let url = |error: &Error| {
             let before = mlflow(json!({ "url": "https://gw.test/mlflow" }));
             status(&before, &config, Apis::default(), Err(error), &Clock::system()).unwrap().url

@@ -18,7 +18,10 @@ use super::{
     desired::{gc_rules, server_rules},
     read::required_secrets,
 };
-use crate::{Config, config::PLATFORM_CA_BUNDLE};
+use crate::{
+    Config,
+    config::{PLATFORM_CA_BUNDLE, difference},
+};
 
 /// Labels of everything that the controller makes.
 const OURS: &str = "app in (mlflow,mlflow-gc)";
@@ -26,7 +29,8 @@ const OURS: &str = "app in (mlflow,mlflow-gc)";
 /// The controller's wiring. Rights, watches and the dataflow page all follow from it.
 pub fn wiring(config: &Config) -> Wiring<ObjectKey> {
     let namespace = config.namespace.as_str();
-    watches(Wiring::new("mlflow"), namespace)
+    let wiring = watches(Wiring::new("mlflow"), namespace);
+    grants(wiring, config)
         .writes(Write::status::<MLflow>())
         .writes(applied::<ServiceAccount>(namespace).deletes())
         .writes(applied::<Service>(namespace))
@@ -49,7 +53,7 @@ pub fn wiring(config: &Config) -> Wiring<ObjectKey> {
 }
 
 fn watches(wiring: Wiring<ObjectKey>, namespace: &str) -> Wiring<ObjectKey> {
-    let wiring = wiring
+    wiring
         .is_for::<MLflow>(Watch::all())
         .owns::<MLflow, Deployment>(ours(namespace))
         .owns::<MLflow, CronJob>(ours(namespace))
@@ -63,11 +67,16 @@ fn watches(wiring: Wiring<ObjectKey>, namespace: &str) -> Wiring<ObjectKey> {
         .watches::<Meta<ConfigMap>>(Watch::within(Select::namespace(namespace)), uses_ca_bundle())
         .owns::<MLflow, ConsoleLink>(Watch::within(Select::all().labels(OURS)).when_served())
         .owns::<MLflow, HTTPRoute>(ours(namespace).when_served())
-        .owns::<MLflow, ServiceMonitor>(ours(namespace).when_served());
-    let given = server_rules().into_iter().map(|rule| (rule, "ClusterRole mlflow gives it to the server"));
-    let given =
-        given.chain(gc_rules().into_iter().map(|rule| (rule, "ClusterRole mlflow-gc gives it to the job")));
-    given.fold(wiring, |wiring, (rule, because)| wiring.grants(rule, None, because))
+        .owns::<MLflow, ServiceMonitor>(ours(namespace).when_served())
+}
+
+/// Rights that the operator holds only to give them away: the API server lets nobody give what they have not.
+fn grants(wiring: Wiring<ObjectKey>, config: &Config) -> Wiring<ObjectKey> {
+    let server = server_rules().into_iter().map(|rule| (rule, "ClusterRole mlflow gives it to the server"));
+    let is_job_given = config.differences.has(difference::GC_RIGHTS);
+    let job = gc_rules().into_iter().filter(|_| is_job_given);
+    let job = job.map(|rule| (rule, "ClusterRole mlflow-gc gives it to the job"));
+    server.chain(job).fold(wiring, |wiring, (rule, because)| wiring.grants(rule, None, because))
 }
 
 /// Children in the operator's namespace.

@@ -1,10 +1,15 @@
 //! What the tests share: resources from short JSON, settings, and objects by kind and name.
 #![allow(dead_code, unreachable_pub)] // each test target uses its own part
 
+pub mod case;
+pub mod rendering;
+pub mod server;
 pub mod stage;
+pub mod stored;
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use quintet_api::mlflow::MLflow;
 use quintet_kit::parts::ca_bundle::{COMBINE_SCRIPT, WATCH_SCRIPT};
 use quintet_mlflow::{Apis, Config, Inputs, RenderError, desired};
@@ -23,8 +28,13 @@ pub fn base() -> Value {
     json!({ "backendStoreUri": "postgresql://db-host:5432/mlflow", "defaultArtifactRoot": "s3://bucket/artifacts" })
 }
 
-/// The smallest resource with more in its specification. `null` takes a field away.
+/// The smallest resource with more in its specification.
 pub fn with(more: Value) -> MLflow {
+    mlflow(spec(more))
+}
+
+/// The specification of the smallest resource with more in it. `null` takes a field away.
+pub fn spec(more: Value) -> Value {
     let mut spec = base();
     for (field, value) in more.as_object().expect("an object") {
         match value {
@@ -32,7 +42,7 @@ pub fn with(more: Value) -> MLflow {
             _ => spec[field] = value.clone(),
         }
     }
-    mlflow(spec)
+    spec
 }
 
 /// A stored resource.
@@ -44,6 +54,26 @@ pub fn mlflow(spec: Value) -> MLflow {
         "spec": spec,
     });
     serde_json::from_value(object).expect("an MLflow")
+}
+
+/// Our definitions without their rules, the expressions that the API server evaluates: as older ones were.
+pub fn without_rules() -> impl Iterator<Item = CustomResourceDefinition> {
+    quintet_api::mlflow::crds().into_iter().map(|definition| {
+        let mut definition = serde_json::to_value(definition).expect("a definition");
+        lift_rules(&mut definition);
+        serde_json::from_value(definition).expect("a definition")
+    })
+}
+
+fn lift_rules(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("x-kubernetes-validations");
+            fields.values_mut().for_each(lift_rules);
+        }
+        Value::Array(items) => items.iter_mut().for_each(lift_rules),
+        _ => {}
+    }
 }
 
 /// All optional APIs: OpenShift.

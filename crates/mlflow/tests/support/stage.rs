@@ -1,53 +1,50 @@
-//! An API server in this process with the operator running on it. Time is Tokio's and paused: waiting costs nothing.
+//! A server with the operator running on it, and what people and the cluster's own controllers do there.
+//!
+//! Whenever the operator has come to rest, what it wrote is compared with what `quintet render` gives for the same
+//! resource and the same cluster: see [`super::rendering`].
 
 use std::{sync::Arc, time::Duration};
 
-use k8s_openapi::{
-    api::{
-        apps::v1::Deployment,
-        core::v1::{ConfigMap, Namespace},
-        events::v1::Event,
-        rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
-    },
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
-};
+use http::StatusCode;
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod, events::v1::Event};
 use kube::{
     Api, Client, ResourceExt,
     api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
     core::NamespaceResourceScope,
     discovery::ApiResource,
 };
-use plane::{Plane, hooks::User, security::Security};
-use quintet_api::{
-    crd,
-    foreign::{console::ConsoleLink, gateway::HTTPRoute, monitoring::ServiceMonitor},
-    mlflow::MLflow,
-};
-use quintet_kit::{Clock, Fence, Kind, Manager, System, metrics::Metrics, rights::rights, run::Settings};
-use quintet_mlflow::Mlflow;
+use quintet_api::mlflow::MLflow;
+use quintet_harness::faults::{Asked, Edge};
+use quintet_kit::{Clock, Fence, Kind, Manager, error::is_not_found, metrics::Metrics, run::Settings};
+use quintet_mlflow::{Config, Mlflow};
 use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Objects, config, id, shorten};
+use super::{
+    Objects, config, rendering,
+    server::{self, NAMESPACE, PLAIN, Server, Serves, install},
+    stored, without_rules,
+};
 
-pub const NAMESPACE: &str = "opendatahub";
-
-/// The optional APIs that a cluster serves.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Serves {
-    pub console_link: bool,
-    pub http_route: bool,
-    pub service_monitor: bool,
-}
-
-pub const PLAIN: Serves = Serves { console_link: false, http_route: false, service_monitor: false };
-pub const OPENSHIFT: Serves = Serves { console_link: true, http_route: true, service_monitor: true };
+/// A kind that lives in a namespace.
+pub trait Beside: Kind + kube::Resource<Scope = NamespaceResourceScope> {}
+impl<K: Kind + kube::Resource<Scope = NamespaceResourceScope>> Beside for K {}
 
 /// A server with the operator running on it.
 pub struct Stage {
-    pub plane: Plane,
-    pub admin: Client,
+    // Dropped first: an operator that has ended writes nothing into the next test.
     _operator: DropGuard,
+    pub edge: Edge,
+    pub admin: Client,
+    pub metrics: Metrics,
+    config: Config,
+    server: Server,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.edge.crash_after(0);
+    }
 }
 
 impl Stage {
@@ -57,17 +54,58 @@ impl Stage {
     }
 
     pub async fn new(serves: Serves, variables: &[(&str, &str)]) -> Self {
-        let plane = server(serves).await;
-        let admin = plane.client();
-        let operator = operator(plane.client_as(identity()), variables);
-        let stage = Stage { plane, admin, _operator: operator };
+        Stage::on(Server::new(serves).await, variables).await
+    }
+
+    /// On a server that was made to lack something.
+    pub async fn on(server: Server, variables: &[(&str, &str)]) -> Self {
+        let (edge, metrics, config) = (Edge::new(0), Metrics::new(), config(variables));
+        let operator = operator(server.operator(&edge).await, config.clone(), metrics.clone());
+        let stage = Stage { _operator: operator, edge, admin: server.admin(), metrics, config, server };
         stage.settle().await;
         stage
     }
 
-    /// Lets the operator come to rest.
+    /// Lets the operator come to rest, and looks at what it did.
     pub async fn settle(&self) {
-        tokio::time::sleep(Duration::from_secs(3)).await;
+        match self.server {
+            Server::Plane(_) => tokio::time::sleep(Duration::from_secs(3)).await,
+            Server::Real { .. } => {
+                let late = tokio::time::Instant::now() + Duration::from_secs(60);
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                while self.edge.idle() < Duration::from_millis(1500) && tokio::time::Instant::now() < late {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+        rendering::check(self, &self.config).await;
+    }
+
+    /// Gives the server what it was made to lack.
+    pub async fn prepare(&self, serves: Serves) {
+        server::prepare(&self.admin, serves).await;
+    }
+
+    /// Lets a long time pass, longer than the operator ever waits by itself.
+    pub async fn rest(&self) {
+        let long = if self.is_real() { 12 } else { 600 };
+        tokio::time::sleep(Duration::from_secs(long)).await;
+    }
+
+    pub fn is_real(&self) -> bool {
+        matches!(self.server, Server::Real { .. })
+    }
+
+    /// Waits until something is there.
+    pub async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
+        let late = tokio::time::Instant::now() + Duration::from_secs(90);
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            assert!(tokio::time::Instant::now() < late, "not in time: {what}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 
     /// Makes the MLflow with this specification.
@@ -77,26 +115,55 @@ impl Stage {
         created
     }
 
+    /// Stores an MLflow that today's rules would refuse, as an older definition let it in.
+    pub async fn create_before_the_rules(&self, spec: Value) {
+        for definition in without_rules() {
+            install(&self.admin, definition).await;
+        }
+        // The new rules need a moment on a real server.
+        let mlflow =
+            self.until("the rules are lifted", async || self.try_create(spec.clone()).await.ok()).await;
+        for definition in quintet_api::mlflow::crds() {
+            install(&self.admin, definition).await;
+        }
+        assert_eq!(mlflow.name_any(), "mlflow");
+        self.settle().await;
+    }
+
     pub async fn try_create(&self, spec: Value) -> kube::Result<MLflow> {
         let object = json!({
             "apiVersion": "mlflow.opendatahub.io/v1", "kind": "MLflow", "metadata": { "name": "mlflow" }, "spec": spec,
         });
         let object: DynamicObject = serde_json::from_value(object).expect("an object");
-        let api: Api<DynamicObject> = Api::all_with(self.admin.clone(), &ApiResource::erase::<MLflow>(&()));
-        let stored = api.create(&PostParams::default(), &object).await?;
+        let stored = self.mlflows().create(&PostParams::default(), &object).await?;
         Ok(stored.try_parse().expect("an MLflow"))
     }
 
     /// Changes the specification; `null` takes a field away.
     pub async fn patch(&self, spec: Value) {
-        let api: Api<MLflow> = Api::all(self.admin.clone());
         let patch = Patch::Merge(json!({ "spec": spec }));
-        api.patch("mlflow", &PatchParams::default(), &patch).await.expect("it is accepted");
+        self.mlflows().patch("mlflow", &PatchParams::default(), &patch).await.expect("it is accepted");
         self.settle().await;
     }
 
+    pub async fn delete_mlflow(&self) {
+        self.mlflows().delete("mlflow", &DeleteParams::default()).await.expect("it goes");
+    }
+
+    /// The MLflow as it is stored.
+    pub async fn dynamic(&self) -> Option<DynamicObject> {
+        match self.mlflows().get("mlflow").await {
+            Err(error) if is_not_found(&error) => None, // nor is it there if its kind is not served
+            found => Some(found.expect("an answer")),
+        }
+    }
+
     pub async fn mlflow(&self) -> MLflow {
-        Api::<MLflow>::all(self.admin.clone()).get("mlflow").await.expect("the MLflow")
+        self.dynamic().await.expect("the MLflow").try_parse().expect("an MLflow")
+    }
+
+    fn mlflows(&self) -> Api<DynamicObject> {
+        Api::all_with(self.admin.clone(), &ApiResource::erase::<MLflow>(&()))
     }
 
     pub async fn status(&self) -> Value {
@@ -110,216 +177,182 @@ impl Stage {
         Some((condition.status, condition.reason, condition.message))
     }
 
+    fn beside<K: Beside>(&self) -> Api<K> {
+        Api::namespaced(self.admin.clone(), NAMESPACE)
+    }
+
     /// An object beside the server, as it is stored.
-    pub async fn get<K: Kind + kube::Resource<Scope = NamespaceResourceScope>>(
-        &self,
-        name: &str,
-    ) -> Option<Value> {
-        let api: Api<K> = Api::namespaced(self.admin.clone(), NAMESPACE);
-        api.get_opt(name)
-            .await
-            .expect("an answer")
-            .map(|object| serde_json::to_value(object).expect("an object"))
+    pub async fn get<K: Beside>(&self, name: &str) -> Option<Value> {
+        let found = self.beside::<K>().get_opt(name).await.expect("an answer");
+        found.map(|object| {
+            let mut value = serde_json::to_value(object).expect("an object");
+            value["kind"] = K::kind(&()).into();
+            value
+        })
     }
 
     /// Makes an object beside the server.
     pub async fn put(&self, object: Value) {
-        let object: DynamicObject = serde_json::from_value(object).expect("an object");
-        let types = object.types.clone().expect("a kind");
-        let (group, version) = types.api_version.split_once('/').unwrap_or(("", &types.api_version));
-        let kind = kube::core::GroupVersionKind::gvk(group, version, &types.kind);
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.admin.clone(), NAMESPACE, &ApiResource::from_gvk(&kind));
-        api.create(&PostParams::default(), &object).await.expect("it is accepted");
+        create(&self.admin, object).await;
         self.settle().await;
     }
 
-    pub async fn delete<K: Kind + kube::Resource<Scope = NamespaceResourceScope>>(&self, name: &str) {
-        let api: Api<K> = Api::namespaced(self.admin.clone(), NAMESPACE);
-        api.delete(name, &DeleteParams::default()).await.expect("it goes");
+    /// Makes a ConfigMap beside the server.
+    pub async fn put_config_map(&self, name: &str) {
+        self.put(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } })).await;
+    }
+
+    pub async fn delete<K: Beside>(&self, name: &str) {
+        self.beside::<K>().delete(name, &DeleteParams::default()).await.expect("it goes");
         self.settle().await;
     }
 
     /// Edits an object beside the server by hand.
-    pub async fn edit<K: Kind + kube::Resource<Scope = NamespaceResourceScope>>(
-        &self,
-        name: &str,
-        patch: Value,
-    ) {
-        let api: Api<K> = Api::namespaced(self.admin.clone(), NAMESPACE);
+    pub async fn edit<K: Beside>(&self, name: &str, patch: Value) {
         let params = PatchParams { field_manager: Some("kubectl-edit".into()), ..PatchParams::default() };
-        api.patch(name, &params, &Patch::Merge(patch)).await.expect("it is accepted");
+        self.beside::<K>().patch(name, &params, &Patch::Merge(patch)).await.expect("it is accepted");
         self.settle().await;
     }
 
-    /// Says how many pods of the server are ready, as the Deployment controller would.
-    pub async fn ready(&self, ready: i32) {
-        let api: Api<Deployment> = Api::namespaced(self.admin.clone(), NAMESPACE);
-        let deployment = api.get("mlflow").await.expect("the Deployment");
-        let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
-        let status = json!({
-            "observedGeneration": deployment.metadata.generation,
-            "replicas": replicas, "updatedReplicas": replicas, "readyReplicas": ready, "availableReplicas": ready,
-        });
+    /// Replaces an object beside the server by a changed one, again where somebody else was quicker.
+    pub async fn replace<K: Beside>(&self, name: &str, change: impl Fn(&mut K)) {
+        let api = self.beside::<K>();
+        self.until("the change is accepted", async || {
+            let mut object = api.get(name).await.expect("an object");
+            change(&mut object);
+            api.replace(name, &PostParams::default(), &object).await.ok()
+        })
+        .await;
+        self.settle().await;
+    }
+
+    /// Says what a controller of the cluster found out about an object beside the server.
+    pub async fn report<K: Beside>(&self, name: &str, status: Value) {
         let patch = Patch::Merge(json!({ "status": status }));
-        api.patch_status("mlflow", &PatchParams::default(), &patch).await.expect("it is accepted");
+        self.beside::<K>().patch_status(name, &PatchParams::default(), &patch).await.expect("it is accepted");
         self.settle().await;
     }
 
-    /// Every object that an MLflow owns, without what the server fills in.
-    pub async fn owned(&self) -> Objects {
-        let mut found = Objects::new();
-        for kind in child_kinds() {
-            let api: Api<DynamicObject> = Api::all_with(self.admin.clone(), &kind);
-            let Ok(list) = api.list(&ListParams::default()).await else { continue }; // not served
-            for mut object in list {
-                if !object.owner_references().iter().any(|owner| owner.kind == "MLflow") {
-                    continue;
-                }
-                object.types = Some(kube::core::TypeMeta {
-                    api_version: kind.api_version.clone(),
-                    kind: kind.kind.clone(),
+    /// Makes all (or with 0, none) of the server's pods ready.
+    pub async fn ready(&self, ready: i32) {
+        let deployment = self.beside::<Deployment>().get("mlflow").await.expect("the Deployment");
+        let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
+        assert!(ready == 0 || ready == replicas, "a real cluster cannot be told to do that");
+        match &self.server {
+            Server::Plane(_) => {
+                // As the Deployment controller would say it.
+                let status = json!({
+                    "observedGeneration": deployment.metadata.generation,
+                    "replicas": replicas, "updatedReplicas": replicas,
+                    "readyReplicas": ready, "availableReplicas": ready,
                 });
-                let mut value = serde_json::to_value(object).expect("an object");
-                shorten(&mut value);
-                found.insert(id(&value), value);
+                self.report::<Deployment>("mlflow", status).await;
+            }
+            Server::Real { cluster, .. } => {
+                cluster.schedule_pods(ready > 0).await.expect("nodes");
+                if ready == 0 {
+                    let pods = ListParams::default().labels("app=mlflow");
+                    self.beside::<Pod>()
+                        .delete_collection(&DeleteParams::default(), &pods)
+                        .await
+                        .expect("they go");
+                }
+                self.until("as many pods are ready", async || {
+                    let status = self.beside::<Deployment>().get("mlflow").await.ok()?.status?;
+                    let updated = status.updated_replicas.unwrap_or(0) == replicas;
+                    (updated && status.ready_replicas.unwrap_or(0) == ready).then_some(())
+                })
+                .await;
+                self.settle().await;
             }
         }
-        found
     }
 
-    /// The MLflow as it is stored.
-    pub async fn dynamic(&self) -> DynamicObject {
-        let api: Api<DynamicObject> = Api::all_with(self.admin.clone(), &ApiResource::erase::<MLflow>(&()));
-        api.get("mlflow").await.expect("the MLflow")
+    /// Something, once no pod uses the claim.
+    pub async fn pods_without(&self, claim: &str) -> Option<()> {
+        let pods = self.beside::<Pod>().list(&ListParams::default()).await.expect("pods");
+        let volumes =
+            pods.iter().flat_map(|pod| pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()));
+        let mut claims = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
+        (!claims.any(|used| used.claim_name == claim)).then_some(())
+    }
+
+    /// The API refuses every write of a kind.
+    pub fn refuse_writes(&self, resource: &'static str) {
+        let like = move |asked: &Asked| asked.is_write() && asked.resource == resource;
+        self.edge.refuse(like, StatusCode::UNPROCESSABLE_ENTITY, "no");
+    }
+
+    /// The API fails when this object is read.
+    pub fn fail_reads(&self, resource: &'static str, name: &'static str) {
+        let like = move |asked: &Asked| !asked.is_write() && asked.resource == resource && asked.name == name;
+        self.edge.refuse(like, StatusCode::INTERNAL_SERVER_ERROR, "not today");
+    }
+
+    /// Every object that an MLflow owns, without what the server or its controllers fill in.
+    pub async fn owned(&self) -> Objects {
+        stored::owned(&self.admin).await
     }
 
     /// Every stored object that the operator may look at.
     pub async fn everything(&self) -> Vec<DynamicObject> {
-        let mut kinds = child_kinds();
-        kinds.push(ApiResource::erase::<ConfigMap>(&()));
-        kinds.push(ApiResource::erase::<CustomResourceDefinition>(&()));
-        let mut found = vec![];
-        for kind in kinds {
-            let api: Api<DynamicObject> = Api::all_with(self.admin.clone(), &kind);
-            let Ok(list) = api.list(&ListParams::default()).await else { continue }; // not served
-            let types =
-                kube::core::TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
-            found.extend(
-                list.into_iter().map(|object| DynamicObject { types: Some(types.clone()), ..object }),
-            );
-        }
-        found
+        stored::everything(&self.admin).await
     }
 
-    /// The writes since a mark, as `verb resource/name`, events aside.
-    pub fn writes(&self, mark: u64) -> Vec<String> {
-        let writes = self.plane.requests().writes(mark).into_iter().filter(|w| w.resource != "events");
-        writes.map(|w| format!("{} {}/{}", w.verb, w.resource, w.name)).collect()
+    /// How many writes the operator has made so far, events aside: a mark to look back to.
+    pub fn mark(&self) -> usize {
+        self.edge.writes()
+    }
+
+    /// The operator's writes since a mark, as `verb resource/name`.
+    pub fn writes(&self, mark: usize) -> Vec<String> {
+        self.edge.written(mark).iter().map(Asked::to_string).collect()
+    }
+
+    /// How many reconciles ended like this: `success`, `requeue_after`, `error`.
+    pub fn reconciles(&self, result: &str) -> u64 {
+        let series =
+            format!("controller_runtime_reconcile_total{{controller=\"mlflow\",result=\"{result}\"}} ");
+        let text = self.metrics.encode();
+        let line = text.lines().find_map(|line| line.strip_prefix(&series));
+        line.unwrap_or_else(|| panic!("{text}")).parse().expect("a number")
     }
 
     /// Reason and text of every event about the MLflow.
     pub async fn events(&self) -> Vec<(String, String)> {
         let events: Api<Event> = Api::namespaced(self.admin.clone(), "default");
         let list = events.list(&ListParams::default()).await.expect("events");
-        list.into_iter().map(|e| (e.reason.unwrap_or_default(), e.note.unwrap_or_default())).collect()
+        let about = list.into_iter().filter(|event| {
+            event.regarding.as_ref().is_some_and(|object| object.kind.as_deref() == Some("MLflow"))
+        });
+        let mut said: Vec<(String, String)> =
+            about.map(|e| (e.reason.unwrap_or_default(), e.note.unwrap_or_default())).collect();
+        said.sort();
+        said
     }
-}
-
-/// A server with the namespace, our definitions and those of the optional APIs.
-pub async fn server(serves: Serves) -> Plane {
-    let plane = Plane::builder().security(Security::enforced()).build();
-    let admin = plane.client();
-    let namespace: Namespace =
-        serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } })).expect("a namespace");
-    Api::all(admin.clone()).create(&PostParams::default(), &namespace).await.expect("it is accepted");
-    for definition in quintet_api::mlflow::crds() {
-        install(&admin, definition).await;
-    }
-    if serves.console_link {
-        install(&admin, crd::of::<ConsoleLink>()).await;
-    }
-    if serves.http_route {
-        install(&admin, crd::of::<HTTPRoute>()).await;
-    }
-    if serves.service_monitor {
-        install(&admin, crd::of::<ServiceMonitor>()).await;
-    }
-    authorise(&admin).await;
-    plane
-}
-
-pub async fn install(admin: &Client, mut definition: CustomResourceDefinition) {
-    if definition.spec.group.ends_with(".k8s.io") {
-        let annotations = definition.metadata.annotations.get_or_insert_default();
-        annotations
-            .insert("api-approved.kubernetes.io".into(), "unapproved, what this test needs of it".into());
-    }
-    let api: Api<CustomResourceDefinition> = Api::all(admin.clone());
-    api.create(&PostParams::default(), &definition).await.expect("the definition is accepted");
-}
-
-/// Who the operator is.
-pub fn identity() -> User {
-    User::service_account(NAMESPACE, "mlflow-operator-controller-manager")
-}
-
-/// Gives the operator the rights that follow from its wiring, and no others.
-async fn authorise(admin: &Client) {
-    let rights = rights(&Mlflow::new(config(&[])).rows());
-    let subjects = json!([{ "kind": "ServiceAccount", "name": "mlflow-operator-controller-manager", "namespace": NAMESPACE }]);
-    let cluster = json!({ "metadata": { "name": "operator" }, "rules": rights.cluster });
-    create::<ClusterRole>(Api::all(admin.clone()), cluster).await;
-    let reference =
-        |kind: &str| json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "operator" });
-    let binding = json!({ "metadata": { "name": "operator" }, "roleRef": reference("ClusterRole"), "subjects": subjects });
-    create::<ClusterRoleBinding>(Api::all(admin.clone()), binding).await;
-    for (namespace, rules) in rights.namespaces {
-        let role = json!({ "metadata": { "name": "operator" }, "rules": rules });
-        create::<Role>(Api::namespaced(admin.clone(), &namespace), role).await;
-        let binding =
-            json!({ "metadata": { "name": "operator" }, "roleRef": reference("Role"), "subjects": subjects });
-        create::<RoleBinding>(Api::namespaced(admin.clone(), &namespace), binding).await;
-    }
-}
-
-async fn create<K: Kind>(api: Api<K>, object: Value) {
-    let object: K = serde_json::from_value(object).expect("an object");
-    api.create(&PostParams::default(), &object).await.expect("it is accepted");
 }
 
 /// Starts the operator on this client; it ends when the guard is dropped.
-pub fn operator(client: Client, variables: &[(&str, &str)]) -> DropGuard {
+pub fn operator(client: Client, config: Config, metrics: Metrics) -> DropGuard {
     let stop = CancellationToken::new();
     let settings = Settings {
         clock: Clock::starting_at("2026-01-01T00:00:00Z".parse().expect("a time")),
         ..Settings::default()
     };
-    let manager = Manager::new(client, Metrics::new(), settings)
-        .with(Arc::new(Mlflow::new(config(variables))), Fence::open());
+    let manager = Manager::new(client, metrics, settings).with(Arc::new(Mlflow::new(config)), Fence::open());
     tokio::spawn(manager.run(stop.clone()));
     stop.drop_guard()
 }
 
-/// The kinds of all children.
-pub fn child_kinds() -> Vec<ApiResource> {
-    use k8s_openapi::api::{
-        batch::v1::CronJob,
-        core::v1::{PersistentVolumeClaim, Secret, Service, ServiceAccount},
-        networking::v1::NetworkPolicy,
+/// Makes an object, in the operator's namespace if it has one.
+pub async fn create(admin: &Client, object: Value) {
+    let object: DynamicObject = serde_json::from_value(object).expect("an object");
+    let types = object.types.clone().expect("a kind");
+    let (group, version) = types.api_version.split_once('/').unwrap_or(("", &types.api_version));
+    let kind = ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk(group, version, &types.kind));
+    let api: Api<DynamicObject> = match types.kind.as_str() {
+        "MLflow" => Api::all_with(admin.clone(), &kind),
+        _ => Api::namespaced_with(admin.clone(), NAMESPACE, &kind),
     };
-    vec![
-        ApiResource::erase::<Deployment>(&()),
-        ApiResource::erase::<Service>(&()),
-        ApiResource::erase::<ServiceAccount>(&()),
-        ApiResource::erase::<ClusterRole>(&()),
-        ApiResource::erase::<ClusterRoleBinding>(&()),
-        ApiResource::erase::<NetworkPolicy>(&()),
-        ApiResource::erase::<PersistentVolumeClaim>(&()),
-        ApiResource::erase::<CronJob>(&()),
-        ApiResource::erase::<Secret>(&()),
-        ApiResource::erase::<ServiceMonitor>(&()),
-        ApiResource::erase::<ConsoleLink>(&()),
-        ApiResource::erase::<HTTPRoute>(&()),
-    ]
+    api.create(&PostParams::default(), &object).await.expect("it is accepted");
 }

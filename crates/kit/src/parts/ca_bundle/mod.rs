@@ -5,7 +5,8 @@
 //! pod template depends on which ConfigMaps there are, not on what they hold.
 
 use super::{env, resources, volume};
-use k8s_openapi::api::core::v1::{Container, EnvVar, ResourceRequirements, Volume, VolumeMount};
+use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec, ResourceRequirements, Volume, VolumeMount};
+use std::borrow::Cow;
 
 /// Directory of the combined bundle.
 const COMBINED_DIR: &str = "/etc/pki/tls/certs/combined";
@@ -14,11 +15,43 @@ pub const COMBINED: &str = "/etc/pki/tls/certs/combined/ca-bundle.crt";
 /// The image's own bundle.
 const SYSTEM: &str = "/etc/pki/tls/certs/ca-bundle.crt";
 const COMBINED_VOLUME: &str = "combined-ca-bundle";
+const INIT_CONTAINER: &str = "combine-ca-bundles";
+const SIDECAR: &str = "ca-bundle-watcher";
 
 /// Combines once and ends.
 pub const COMBINE_SCRIPT: &str = concat!(include_str!("functions.sh"), include_str!("combine.sh"));
 /// Combines again whenever a source changes, for ever.
 pub const WATCH_SCRIPT: &str = concat!(include_str!("functions.sh"), include_str!("watch.sh"));
+
+/// The two programs: ours, unless others that do the same are to stay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scripts {
+    /// Combines once and ends.
+    pub combine: Cow<'static, str>,
+    /// Combines again whenever a source changes, for ever.
+    pub watch: Cow<'static, str>,
+}
+
+impl Default for Scripts {
+    fn default() -> Self {
+        Scripts { combine: COMBINE_SCRIPT.into(), watch: WATCH_SCRIPT.into() }
+    }
+}
+
+impl Scripts {
+    /// The programs that a pod has.
+    #[must_use]
+    pub fn of(pod: &PodSpec) -> Option<Self> {
+        let script = |containers: &[Container], name: &str| {
+            let container = containers.iter().find(|container| container.name == name)?;
+            container.command.as_ref()?.get(2).cloned().map(Cow::Owned)
+        };
+        Some(Scripts {
+            combine: script(pod.init_containers.as_ref()?, INIT_CONTAINER)?,
+            watch: script(&pod.containers, SIDECAR)?,
+        })
+    }
+}
 
 /// A ConfigMap with certificates, and where it is mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,19 +64,29 @@ pub struct Source {
 
 /// The sources of a pod, in order. With none, nothing is added to the pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CaBundles(Vec<Source>);
+pub struct CaBundles {
+    sources: Vec<Source>,
+    scripts: Scripts,
+}
 
 impl FromIterator<Source> for CaBundles {
     fn from_iter<I: IntoIterator<Item = Source>>(sources: I) -> Self {
-        CaBundles(sources.into_iter().collect())
+        CaBundles { sources: sources.into_iter().collect(), scripts: Scripts::default() }
     }
 }
 
 impl CaBundles {
+    /// With these programs.
+    #[must_use]
+    pub fn with_scripts(mut self, scripts: Scripts) -> Self {
+        self.scripts = scripts;
+        self
+    }
+
     /// True if there is nothing to combine.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.sources.is_empty()
     }
 
     /// Volumes of the sources and of the combined bundle.
@@ -53,7 +96,7 @@ impl CaBundles {
             return vec![];
         }
         // Optional: a ConfigMap that goes away must not keep a pod from starting.
-        let sources = self.0.iter().enumerate();
+        let sources = self.sources.iter().enumerate();
         let sources =
             sources.map(|(i, source)| volume::optional_config_map(volume_name(i), &source.config_map));
         sources.chain([volume::scratch(COMBINED_VOLUME, None)]).collect()
@@ -73,7 +116,7 @@ impl CaBundles {
             &[("cpu", "100m"), ("memory", "64Mi")],
         );
         (!self.is_empty())
-            .then(|| self.container("combine-ca-bundles", COMBINE_SCRIPT, vec![], amounts, like))
+            .then(|| self.container(INIT_CONTAINER, &self.scripts.combine, vec![], amounts, like))
     }
 
     /// The container that combines again when a source changes.
@@ -82,7 +125,7 @@ impl CaBundles {
         let amounts =
             resources::defaults(&[("cpu", "5m"), ("memory", "8Mi")], &[("cpu", "50m"), ("memory", "32Mi")]);
         let interval = vec![env::value("CA_BUNDLE_WATCH_INTERVAL", "30")];
-        (!self.is_empty()).then(|| self.container("ca-bundle-watcher", WATCH_SCRIPT, interval, amounts, like))
+        (!self.is_empty()).then(|| self.container(SIDECAR, &self.scripts.watch, interval, amounts, like))
     }
 
     fn container(
@@ -93,14 +136,14 @@ impl CaBundles {
         amounts: ResourceRequirements,
         like: &Container,
     ) -> Container {
-        let directories: Vec<&str> = self.0.iter().map(|source| source.directory).collect();
+        let directories: Vec<&str> = self.sources.iter().map(|source| source.directory).collect();
         settings.extend([
             env::value("CA_BUNDLE_FILE_PATHS", SYSTEM),
             env::value("CA_BUNDLE_MOUNT_PATHS", directories.join(" ")),
             env::value("CA_BUNDLE_OUTPUT", COMBINED),
         ]);
         let mut mounts = vec![volume::mount("tmp", "/tmp"), volume::mount(COMBINED_VOLUME, COMBINED_DIR)];
-        let sources = self.0.iter().enumerate();
+        let sources = self.sources.iter().enumerate();
         mounts.extend(sources.map(|(i, source)| volume::read_only(volume_name(i), source.directory)));
         Container {
             name: name.into(),

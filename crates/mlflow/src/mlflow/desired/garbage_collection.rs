@@ -3,12 +3,12 @@
 use k8s_openapi::{
     api::{
         batch::v1::{CronJob, CronJobSpec, JobSpec, JobTemplateSpec},
-        core::v1::{Container, PodSpec, PodTemplateSpec, Volume, VolumeMount},
+        core::v1::{Container, PodSpec, PodTemplateSpec},
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use quintet_api::mlflow::GarbageCollection;
-use quintet_kit::parts::{resources, volume};
+use quintet_kit::parts::resources;
 
 use super::{environment, plan::Plan};
 use crate::mlflow::names::GC_SERVICE_ACCOUNT;
@@ -16,7 +16,7 @@ use crate::mlflow::names::GC_SERVICE_ACCOUNT;
 pub(super) fn cron_job(plan: &Plan<'_>, gc: &GarbageCollection) -> CronJob {
     let pod = PodSpec {
         restart_policy: Some("Never".into()),
-        volumes: Some(volumes(plan)),
+        volumes: Some(plan.volumes().into_iter().chain(plan.ca.volumes()).collect()),
         containers: vec![container(plan, gc)],
         ..plan.pod(GC_SERVICE_ACCOUNT)
     };
@@ -53,26 +53,8 @@ fn container(plan: &Plan<'_>, gc: &GarbageCollection) -> Container {
         args: Some(arguments),
         env: Some(environment::garbage_collection(plan)),
         env_from: environment::from(plan),
-        volume_mounts: Some(mounts(plan)),
+        volume_mounts: Some(plan.mounts().into_iter().chain(plan.ca.mount()).collect()),
         resources: Some(resources::merge(amounts, gc.resources.as_ref())),
         ..plan.container("mlflow-gc")
     }
-}
-
-fn volumes(plan: &Plan<'_>) -> Vec<Volume> {
-    let mut volumes = vec![volume::scratch("tmp", Some("128Mi"))];
-    if plan.mlflow.spec.storage.is_some() {
-        volumes.push(volume::claim("mlflow-storage", plan.names.claim()));
-    }
-    volumes.extend(plan.ca.volumes());
-    volumes
-}
-
-fn mounts(plan: &Plan<'_>) -> Vec<VolumeMount> {
-    let mut mounts = vec![volume::mount("tmp", "/tmp")];
-    if plan.mlflow.spec.storage.is_some() {
-        mounts.push(volume::mount("mlflow-storage", "/mlflow"));
-    }
-    mounts.extend(plan.ca.mount());
-    mounts
 }

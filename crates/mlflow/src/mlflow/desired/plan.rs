@@ -1,7 +1,7 @@
 //! What several children need, worked out once: names, stores, CA bundles, the parts that all pods share.
 
 use k8s_openapi::{
-    api::core::v1::{Container, PodSpec, SecretKeySelector},
+    api::core::v1::{Container, PodSpec, SecretKeySelector, Volume, VolumeMount},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use quintet_api::mlflow::{DEFAULT_SERVICE_ACCOUNT, ImagePullPolicy, MLflow};
@@ -9,16 +9,20 @@ use quintet_kit::parts::{
     ca_bundle::{CaBundles, Source},
     meta, security,
     selector::{self, SelectorError},
+    volume,
 };
 
 use crate::{
     Config,
-    config::PLATFORM_CA_BUNDLE,
+    config::{PLATFORM_CA_BUNDLE, difference},
     mlflow::{
         names::{GC_SERVICE_ACCOUNT, Names},
         read::Inputs,
     },
 };
+
+/// The volume with databases and artifacts in files.
+const STORAGE: &str = "mlflow-storage";
 
 /// Why the children of a resource cannot be built. The texts up to the colon are the original's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -97,12 +101,16 @@ impl<'a> Plan<'a> {
             .ca_bundle_config_map
             .as_ref()
             .map(|bundle| Source { config_map: bundle.name.clone(), directory: "/etc/pki/tls/certs/custom" });
+        // Another text in the pod template would restart the servers that the original made.
+        let kept = inputs.original_scripts.clone();
+        let kept = kept.filter(|_| !config.differences.has(difference::CA_SCRIPTS));
+        let scripts = kept.unwrap_or_default();
         Ok(Plan {
             mlflow,
             config,
             inputs,
             names: Names::of(mlflow, &config.namespace),
-            ca: platform.into_iter().chain(custom).collect(),
+            ca: platform.into_iter().chain(custom).collect::<CaBundles>().with_scripts(scripts),
             backend,
             registry,
             workspaces: workspaces.filter(|text| !text.is_empty()),
@@ -130,6 +138,18 @@ impl<'a> Plan<'a> {
     /// Metadata of one of the garbage collection's objects in the operator's namespace.
     pub(super) fn gc_meta(&self, name: impl Into<String>) -> ObjectMeta {
         ObjectMeta { labels: Some(self.names.gc_labels()), ..self.meta(name) }
+    }
+
+    /// Volumes of either pod, to begin with: scratch space, and the claim.
+    pub(super) fn volumes(&self) -> Vec<Volume> {
+        let claim = self.mlflow.spec.storage.as_ref().map(|_| volume::claim(STORAGE, self.names.claim()));
+        [volume::scratch("tmp", Some("128Mi"))].into_iter().chain(claim).collect()
+    }
+
+    /// Where they are mounted.
+    pub(super) fn mounts(&self) -> Vec<VolumeMount> {
+        let claim = self.mlflow.spec.storage.as_ref().map(|_| volume::mount(STORAGE, "/mlflow"));
+        [volume::mount("tmp", "/tmp")].into_iter().chain(claim).collect()
     }
 
     /// A container of either pod: image, pull policy and security context.

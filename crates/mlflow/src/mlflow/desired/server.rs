@@ -131,10 +131,7 @@ fn arguments(plan: &Plan<'_>) -> Vec<String> {
 }
 
 fn volumes(plan: &Plan<'_>) -> Vec<Volume> {
-    let mut volumes = vec![volume::scratch("tmp", Some("128Mi"))];
-    if plan.mlflow.spec.storage.is_some() {
-        volumes.push(volume::claim("mlflow-storage", plan.names.claim()));
-    }
+    let mut volumes = plan.volumes();
     // OpenShift gives the pod a group of its own, elsewhere the key must be readable by all in the pod.
     let mode = if plan.openshift() { 0o640 } else { 0o644 };
     volumes.push(volume::secret("mlflow-tls", TLS_SECRET, mode));
@@ -146,10 +143,7 @@ fn volumes(plan: &Plan<'_>) -> Vec<Volume> {
 }
 
 fn mounts(plan: &Plan<'_>) -> Vec<VolumeMount> {
-    let mut mounts = vec![volume::mount("tmp", "/tmp")];
-    if plan.mlflow.spec.storage.is_some() {
-        mounts.push(volume::mount("mlflow-storage", "/mlflow"));
-    }
+    let mut mounts = plan.mounts();
     mounts.push(volume::read_only("mlflow-tls", "/etc/tls/private"));
     mounts.extend(plan.ca.mount());
     if plan.inputs.apis.service_monitor {

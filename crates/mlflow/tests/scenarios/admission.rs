@@ -1,7 +1,5 @@
 //! What the API server refuses: every rule of the two definitions, with its message.
 
-mod support;
-
 use kube::{
     Api,
     api::{DynamicObject, PostParams},
@@ -9,7 +7,11 @@ use kube::{
 };
 use quintet_api::mlflow::{MLflow, MLflowConfig};
 use serde_json::{Value, json};
-use support::stage::{NAMESPACE, PLAIN, server};
+
+use crate::support::{
+    server::{NAMESPACE, PLAIN, Server},
+    spec,
+};
 
 /// Tries to create an MLflow: the message, or nothing if it was accepted.
 async fn tried(api: &Api<DynamicObject>, kind: &str, name: &str, spec: Value) -> Option<String> {
@@ -20,132 +22,121 @@ async fn tried(api: &Api<DynamicObject>, kind: &str, name: &str, spec: Value) ->
     api.create(&params, &object).await.err().map(|error| error.to_string())
 }
 
-fn with(more: Value) -> Value {
-    let mut spec = support::base();
-    for (field, value) in more.as_object().expect("an object") {
-        match value {
-            Value::Null => drop(spec.as_object_mut().expect("an object").remove(field)),
-            _ => spec[field] = value.clone(),
-        }
-    }
-    spec
-}
-
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn scenario_30_what_an_mlflow_may_not_say() {
-    let plane = server(PLAIN).await;
-    let api: Api<DynamicObject> = Api::all_with(plane.client(), &ApiResource::erase::<MLflow>(&()));
+    let server = Server::new(PLAIN).await;
+    let api: Api<DynamicObject> = Api::all_with(server.admin(), &ApiResource::erase::<MLflow>(&()));
     let file = "file:///mlflow/x";
     let sqlite = "sqlite:////mlflow/x.db";
     let table: [(&str, Value, &str); 24] = [
-        ("other", with(json!({})), "MLflow resource name must be 'mlflow'"),
+        ("other", spec(json!({})), "MLflow resource name must be 'mlflow'"),
         (
             "x".repeat(41).leak(),
-            with(json!({})),
+            spec(json!({})),
             "MLflow resource name must be at most 40 characters to ensure generated resource names stay within Kubernetes 63-character limit",
         ),
         (
             "mlflow",
-            with(json!({ "defaultArtifactRoot": null })),
+            spec(json!({ "defaultArtifactRoot": null })),
             "defaultArtifactRoot must be set when serveArtifacts is not true",
         ),
         (
             "mlflow",
-            with(json!({ "defaultArtifactRoot": file })),
+            spec(json!({ "defaultArtifactRoot": file })),
             "serveArtifacts must be enabled when defaultArtifactRoot uses file-based storage (file:// prefix)",
         ),
         (
             "mlflow",
-            with(json!({ "backendStoreUri": null })),
+            spec(json!({ "backendStoreUri": null })),
             "backendStoreUri or backendStoreUriFrom must be set",
         ),
         (
             "mlflow",
-            with(json!({ "backendStoreUri": "" })),
+            spec(json!({ "backendStoreUri": "" })),
             "backendStoreUri or backendStoreUriFrom must be set",
         ),
         (
             "mlflow",
-            with(json!({ "backendStoreUri": null, "backendStoreUriFrom": { "key": "uri" } })),
+            spec(json!({ "backendStoreUri": null, "backendStoreUriFrom": { "key": "uri" } })),
             "backendStoreUri or backendStoreUriFrom must be set",
         ),
         (
             "mlflow",
-            with(json!({ "backendStoreUriFrom": { "name": "db", "key": "uri" } })),
+            spec(json!({ "backendStoreUriFrom": { "name": "db", "key": "uri" } })),
             "backendStoreUri and backendStoreUriFrom are mutually exclusive",
         ),
         (
             "mlflow",
-            with(json!({ "registryStoreUri": "x", "registryStoreUriFrom": { "name": "db", "key": "uri" } })),
+            spec(json!({ "registryStoreUri": "x", "registryStoreUriFrom": { "name": "db", "key": "uri" } })),
             "registryStoreUri and registryStoreUriFrom are mutually exclusive",
         ),
         (
             "mlflow",
-            with(json!({ "registryStoreUriFrom": { "key": "uri" } })),
+            spec(json!({ "registryStoreUriFrom": { "key": "uri" } })),
             "registryStoreUriFrom.name and registryStoreUriFrom.key must be non-empty when registryStoreUriFrom is set",
         ),
         (
             "mlflow",
-            with(json!({ "backendStoreUri": sqlite })),
+            spec(json!({ "backendStoreUri": sqlite })),
             "storage must be configured when using file-based backend store (sqlite:// or file:// prefix)",
         ),
         (
             "mlflow",
-            with(json!({ "backendStoreUri": file })),
+            spec(json!({ "backendStoreUri": file })),
             "storage must be configured when using file-based backend store (sqlite:// or file:// prefix)",
         ),
         (
             "mlflow",
-            with(json!({ "registryStoreUri": sqlite })),
+            spec(json!({ "registryStoreUri": sqlite })),
             "storage must be configured when using file-based registry store (sqlite:// or file:// prefix)",
         ),
         (
             "mlflow",
-            with(json!({ "serveArtifacts": true, "artifactsDestination": file })),
+            spec(json!({ "serveArtifacts": true, "artifactsDestination": file })),
             "storage must be configured when artifactsDestination uses file-based storage (file:// prefix)",
         ),
         (
             "mlflow",
-            with(json!({ "artifactsDestination": file, "storage": {} })),
+            spec(json!({ "artifactsDestination": file, "storage": {} })),
             "serveArtifacts must be enabled when artifactsDestination uses file-based storage (file:// prefix)",
         ),
         (
             "mlflow",
-            with(
+            spec(
                 json!({ "env": [{ "name": "MLFLOW_SERVER_DISABLE_SECURITY_MIDDLEWARE", "value": "true" }] }),
             ),
             "setting the MLFLOW_SERVER_DISABLE_SECURITY_MIDDLEWARE environment variable is not allowed",
         ),
         (
             "mlflow",
-            with(json!({ "networkPolicyAdditionalEgressRules": [{}] })),
+            spec(json!({ "networkPolicyAdditionalEgressRules": [{}] })),
             "each networkPolicyAdditionalEgressRules entry must specify at least one port or one destination",
         ),
         (
             "mlflow",
-            with(json!({ "podLabels": { "a": "x".repeat(64) } })),
+            spec(json!({ "podLabels": { "a": "x".repeat(64) } })),
             "label values must be 63 characters or less",
         ),
         (
             "mlflow",
-            with(json!({ "nodeSelector": { "a": "x".repeat(64) } })),
+            spec(json!({ "nodeSelector": { "a": "x".repeat(64) } })),
             "label values must be 63 characters or less",
         ),
         (
             "mlflow",
-            with(json!({ "garbageCollection": { "schedule": "@daily", "olderThan": "" } })),
+            spec(json!({ "garbageCollection": { "schedule": "@daily", "olderThan": "" } })),
             "spec.garbageCollection.olderThan",
         ),
         (
             "mlflow",
-            with(json!({ "garbageCollection": { "schedule": "@daily", "olderThan": "12h7d" } })),
+            spec(json!({ "garbageCollection": { "schedule": "@daily", "olderThan": "12h7d" } })),
             "spec.garbageCollection.olderThan",
         ),
-        ("mlflow", with(json!({ "garbageCollection": {} })), "spec.garbageCollection.schedule"),
-        ("mlflow", with(json!({ "replicas": 0 })), "spec.replicas"),
+        ("mlflow", spec(json!({ "garbageCollection": {} })), "spec.garbageCollection.schedule"),
+        ("mlflow", spec(json!({ "replicas": 0 })), "spec.replicas"),
         (
             "mlflow",
-            with(json!({ "image": { "imagePullPolicy": "Sometimes" } })),
+            spec(json!({ "image": { "imagePullPolicy": "Sometimes" } })),
             "spec.image.imagePullPolicy",
         ),
     ];
@@ -156,19 +147,19 @@ async fn scenario_30_what_an_mlflow_may_not_say() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_an_mlflow_may_say() {
-    let plane = server(PLAIN).await;
-    let api: Api<DynamicObject> = Api::all_with(plane.client(), &ApiResource::erase::<MLflow>(&()));
+    let server = Server::new(PLAIN).await;
+    let api: Api<DynamicObject> = Api::all_with(server.admin(), &ApiResource::erase::<MLflow>(&()));
     for spec in [
-        with(json!({})),
-        with(json!({ "defaultArtifactRoot": "" })),
-        with(json!({ "defaultArtifactRoot": null, "serveArtifacts": true })),
-        with(json!({ "backendStoreUri": null, "backendStoreUriFrom": { "name": "db", "key": "uri" } })),
-        with(json!({ "backendStoreUri": "sqlite:////mlflow/x.db", "storage": {} })),
-        with(json!({ "garbageCollection": { "schedule": "nonsense", "olderThan": "1.5d2h3m4.25s" } })),
-        with(json!({ "resources": { "limits": { "cpu": 2, "memory": "6Gi" } } })),
-        with(
+        spec(json!({})),
+        spec(json!({ "defaultArtifactRoot": "" })),
+        spec(json!({ "defaultArtifactRoot": null, "serveArtifacts": true })),
+        spec(json!({ "backendStoreUri": null, "backendStoreUriFrom": { "name": "db", "key": "uri" } })),
+        spec(json!({ "backendStoreUri": "sqlite:////mlflow/x.db", "storage": {} })),
+        spec(json!({ "garbageCollection": { "schedule": "nonsense", "olderThan": "1.5d2h3m4.25s" } })),
+        spec(json!({ "resources": { "limits": { "cpu": 2, "memory": "6Gi" } } })),
+        spec(
             json!({ "networkPolicyAdditionalEgressRules": [{ "ports": [{ "port": 1 }] }, { "to": [{ "podSelector": {} }] }] }),
         ),
     ] {
@@ -176,11 +167,11 @@ async fn what_an_mlflow_may_say() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn defaults_are_filled_in_and_unknown_fields_dropped() {
-    let plane = server(PLAIN).await;
-    let api: Api<DynamicObject> = Api::all_with(plane.client(), &ApiResource::erase::<MLflow>(&()));
-    let spec = with(json!({ "registryStoreUriFrom": { "name": "db", "key": "k" }, "surprise": 1,
+    let server = Server::new(PLAIN).await;
+    let api: Api<DynamicObject> = Api::all_with(server.admin(), &ApiResource::erase::<MLflow>(&()));
+    let spec = spec(json!({ "registryStoreUriFrom": { "name": "db", "key": "k" }, "surprise": 1,
         "envFrom": [{ "secretRef": {} }] }));
     let object = json!({ "apiVersion": "mlflow.opendatahub.io/v1", "kind": "MLflow", "metadata": { "name": "mlflow" }, "spec": spec });
     let stored = api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
@@ -193,11 +184,11 @@ async fn defaults_are_filled_in_and_unknown_fields_dropped() {
     assert!(spec.get("surprise").is_none());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn scenario_31_what_an_mlflowconfig_may_and_may_not_say() {
-    let plane = server(PLAIN).await;
+    let server = Server::new(PLAIN).await;
     let kind = ApiResource::erase::<MLflowConfig>(&());
-    let api: Api<DynamicObject> = Api::namespaced_with(plane.client(), NAMESPACE, &kind);
+    let api: Api<DynamicObject> = Api::namespaced_with(server.admin(), NAMESPACE, &kind);
     let secret = "mlflow-artifact-connection";
     let table: [(&str, Value, &str); 7] = [
         ("other", json!({ "artifactRootSecret": secret }), "MLflowConfig resource name must be 'mlflow'"),
