@@ -27,7 +27,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         match cli.command {
             Command::Up(args) => up::run(&server, args).await?,
             Command::Run(args) => run::run(&server, args).await?,
-            Command::Render(args) => render::run(&args)?,
+            Command::Render(args) => render::run(&args).await?,
             Command::Dataflow(args) => dataflow::run(&args)?,
             Command::Crds(args) => crds::run(&args)?,
             Command::Install(args) => install::run(&args)?,
