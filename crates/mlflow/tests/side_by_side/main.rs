@@ -4,6 +4,8 @@
 //! `hack/side-by-side/mlflow DIRECTORY` runs it; the directory is laid out as in the original's image. Differences that are
 //! meant are named by their ids (docs/differences.md); any other fails.
 
+#![expect(clippy::print_stdout, reason = "the run is long, and its figures are what it is run for")]
+
 #[path = "../support/mod.rs"]
 mod support;
 
