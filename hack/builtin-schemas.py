@@ -8,7 +8,7 @@ FIELDS is the table of protobuf fields, whose flags tell how Go prints a field t
 Kept: types, formats, enums, required, scalar defaults, list and map types, merge keys and strategies, the kind a
 schema is of. Dropped: descriptions, list kinds, and the empty defaults that say "zero value of a Go struct".
 `x-go` says what becomes of a field in a round trip through the Go struct: `omit` (left out when zero), `zero` (printed
-even so), `null` (a list printed as null when empty), `struct` (printed as {} when absent).
+even so), `null` (a list or a time printed as null when empty), `struct` (printed as {} when absent).
 One definition per line, so that a new Kubernetes minor is a readable diff.
 """
 import glob
@@ -45,7 +45,11 @@ def facts(schema):
 PACKAGES = {"io.k8s.api.": "", "io.k8s.apimachinery.pkg.apis.meta.v1.": "meta.",
             "io.k8s.apiextensions-apiserver.pkg.apis.": ""}
 SCALARS = {"string": "", "bool": False, "int32": 0, "int64": 0, "bytes": "", "double": 0}
-OPAQUE = ("meta.Time", "meta.MicroTime", "meta.FieldsV1", "am.", "apiextensions.v1.JSON")
+OPAQUE = ("meta.FieldsV1", "am.", "apiextensions.v1.JSON")
+TIMES = ("meta.Time", "meta.MicroTime")
+# Pointers that the table of fields does not mark as such, and the one message whose zero time is left out.
+POINTERS = ("discovery.v1.EndpointConditions",)
+TIMELESS = ("meta.ObjectMeta",)
 
 
 def go(fields, messages):
@@ -65,6 +69,8 @@ def go(fields, messages):
                 out["zero"][name] = SCALARS[kind]
             else:
                 out["omit"].append(name)
+        elif kind in TIMES:
+            out["null"].append(name)
         elif not kind.startswith(OPAQUE):
             out["struct"].append(name)
     return out
@@ -85,8 +91,10 @@ def main(folder, fields):
                     definitions[key]["x-kubernetes-group-version-kind"] = kinds
                 for package, prefix in PACKAGES.items():
                     message = prefix + key.removeprefix(package)
-                    if key.startswith(package) and message in messages:
+                    if key.startswith(package) and message in messages and message not in POINTERS:
                         found = {k: v for k, v in go(messages[message], messages).items() if v}
+                        if message in TIMELESS:
+                            found.pop("null", None)
                         definitions[key].update({"x-go": found} if found else {})
     lines = (json.dumps(key) + ":" + json.dumps(definitions[key], sort_keys=True, separators=(",", ":"))
              for key in sorted(definitions))

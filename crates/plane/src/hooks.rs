@@ -198,6 +198,8 @@ pub struct ExtraRequest {
     pub subresource: String,
     /// The decoded body; null when there is none.
     pub body: Value,
+    /// The field manager.
+    pub manager: String,
     /// The query, decoded.
     pub query: Vec<(String, String)>,
 }

@@ -33,6 +33,7 @@ pub mod listen;
 mod openapi;
 pub mod patch;
 mod plane;
+mod plugins;
 pub mod protobuf;
 pub mod rbac;
 pub mod requests;

@@ -197,7 +197,7 @@ impl Builder {
         for resource in registry.catalog().all() {
             store.add_table(&resource.table);
         }
-        let guard = Guard::new(self.security, store.clone(), self.clock.clone());
+        let guard = Guard::new(self.security, store.clone(), self.clock.clone(), self.workloads.is_some());
         let hooks = self.hooks.unwrap_or_else(|| guard.hooks(registry.clone()));
         let plane = Plane {
             inner: Arc::new(Inner {

@@ -10,14 +10,15 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::hooks::{AdmissionRequest, Admit};
+use crate::hooks::{AdmissionRequest, Admit, Attributes, Decision, User};
 use crate::resource::GroupVersionKind;
+use crate::schema::cel::Scope;
 use crate::status::{Error, Result};
 use crate::webhook::Caller;
 
 use super::configuration::{Hook, Phase};
-use super::expression::Variables;
-use super::review::{Verdict, failed_call, request as review_request, review, verdict};
+use super::review::{Verdict, described, failed_call, request as review_request, review, verdict};
+use super::rights::{self, Rights};
 use super::{condition, matching, policy};
 
 /// What admission must know of the plane around it.
@@ -32,6 +33,12 @@ pub trait Surroundings: Send + Sync {
     fn served_versions(&self, group: &str, resource: &str) -> Vec<String>;
     /// An object in another of its versions.
     fn convert<'a>(&'a self, object: &'a Value, to: &'a GroupVersionKind) -> BoxFuture<'a, Result<Value>>;
+    /// An object that a webhook has changed, read and completed as the kind it is; the error is what does not fit.
+    fn complete(&self, kind: &GroupVersionKind, object: Value) -> Result<Value, String>;
+    /// Whether a user may; for `authorizer` in expressions.
+    fn authorize(&self, user: &User, attributes: &Attributes) -> Decision;
+    /// Whether a kind is namespaced, and all objects of it; for the parameters of policies. None if it is not served.
+    fn objects(&self, kind: &GroupVersionKind) -> Option<(bool, Vec<Arc<Value>>)>;
 }
 
 /// The webhooks of a configuration, and the version they were read from.
@@ -115,8 +122,15 @@ impl Webhooks {
             return Ok(None);
         }
         if !hook.match_conditions.is_empty() {
-            let variables = variables(request);
-            match condition::all_hold(&hook.match_conditions, &variables) {
+            let rights = Rights { surroundings: &*self.surroundings, user: &request.user };
+            let described = described(request);
+            let mut scope = Scope::new(condition::BUDGET)
+                .with("object", &request.object)
+                .with("oldObject", &request.old_object)
+                .with("request", &described)
+                .with("namespaceObject", &Value::Null)
+                .with_authorizer(&rights, rights::own(request));
+            match condition::all_hold(&hook.match_conditions, &mut scope) {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
                 Err(_) if hook.ignores_failures() => return Ok(None),
@@ -211,7 +225,11 @@ impl Webhooks {
         } else {
             self.converted(&request.object, request, &invocation.version).await.map_err(Error::internal)?
         };
-        let patched = to_own(apply_patch(base, &patch)?).await?;
+        // The next webhook sees what a client would have got: typed, pruned and with its defaults.
+        let kind = GroupVersionKind::new(&request.names.group, &invocation.version, &request.kind.kind);
+        let patched =
+            self.surroundings.complete(&kind, apply_patch(base, &patch)?).map_err(Error::internal)?;
+        let patched = to_own(patched).await?;
         let changed = patched != request.object;
         request.object = patched;
         Ok(changed)
@@ -233,11 +251,16 @@ impl Webhooks {
                 reinvocable.push(place);
             }
         }
-        for place in due {
-            let (configuration, index) = &hooks[place];
-            if let Some(invocation) = self.invocation(configuration, *index, request)? {
-                self.mutate_by(&invocation, request).await?;
+        // Once more, in the same order; what changes now concerns those that are still to come.
+        for (place, (configuration, index)) in hooks.iter().enumerate() {
+            if !due.remove(&place) {
+                continue;
             }
+            let Some(invocation) = self.invocation(configuration, *index, request)? else { continue };
+            if self.mutate_by(&invocation, request).await? {
+                due.extend(reinvocable.drain(..));
+            }
+            reinvocable.push(place);
         }
         Ok(())
     }
@@ -246,6 +269,9 @@ impl Webhooks {
         if matching::is_exempt(request) {
             return Ok(());
         }
+        let (outcome, mut warnings) = policy::check(&*self.surroundings, request);
+        request.warnings.append(&mut warnings);
+        outcome?;
         let mut invocations = vec![];
         for (configuration, index) in self.hooks(Phase::Validating)? {
             invocations.extend(self.invocation(&configuration, index, request)?);
@@ -274,20 +300,7 @@ impl Webhooks {
             }
         }
         request.warnings.append(&mut warnings);
-        refusal?;
-        self.check_policies(request)
-    }
-
-    fn check_policies(&self, request: &mut AdmissionRequest) -> Result<()> {
-        let (policies, bindings) = self.surroundings.policies();
-        if policies.is_empty() || bindings.is_empty() {
-            return Ok(());
-        }
-        let namespace = self.surroundings.namespace(&request.namespace);
-        let mut warnings = vec![];
-        let outcome = policy::check(&policies, &bindings, request, namespace.as_deref(), &mut warnings);
-        request.warnings.append(&mut warnings);
-        outcome
+        refusal
     }
 }
 
@@ -301,30 +314,23 @@ impl Admit for Webhooks {
     }
 }
 
-/// What match conditions may speak of.
-pub(super) fn variables(request: &AdmissionRequest) -> Variables<'static> {
-    let shown = review_request(request, "", &request.kind.version, &Value::Null, &Value::Null);
-    Variables::new()
-        .with("object", &request.object)
-        .with("oldObject", &request.old_object)
-        .with("request", &shown)
-}
-
 /// Applies a webhook's patch, one operation at a time so that the one that fails can be named.
 fn apply_patch(mut object: Value, patch: &Value) -> Result<Value> {
-    let operations = patch.as_array().ok_or_else(|| {
-        Error::internal("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
-    })?;
-    for operation in operations {
+    for operation in patch.as_array().into_iter().flatten() {
         let one = Value::Array(vec![operation.clone()]);
-        object = crate::patch::json::apply(&object, &one).map_err(|_| {
+        let patched = crate::patch::json::apply(&object, &one).map_err(|_| {
             let text = |key: &str| operation.get(key).and_then(Value::as_str).unwrap_or_default();
             let (kind, path) = (text("op"), text("path"));
+            let (parent, key) = path.rsplit_once('/').unwrap_or_default();
             Error::internal(match kind {
+                "remove" if object.pointer(parent).is_some_and(Value::is_object) => {
+                    format!("error in remove for path: '{path}': Unable to remove nonexistent key: {key}: missing value")
+                }
                 "test" => format!("testing value {path} failed: test failed"),
                 _ => format!("{kind} operation does not apply: doc is missing path: {path:?}: missing value"),
             })
         })?;
+        object = patched;
     }
     Ok(object)
 }

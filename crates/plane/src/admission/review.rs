@@ -6,7 +6,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::hooks::AdmissionRequest;
+use crate::server::json;
 use crate::status::{Cause, Details, Error};
+use crate::webhook::unreadable;
+use crate::write::base64_stops;
 
 use super::configuration::{Hook, Phase};
 use super::matching::is_namespace;
@@ -48,6 +51,15 @@ pub(super) fn request(
     put("dryRun", json!(request.dry_run));
     put("options", request.options.clone());
     Value::Object(fields)
+}
+
+/// The request as expressions see it: without its id and its objects, which have names of their own.
+pub(super) fn described(asked: &AdmissionRequest) -> Value {
+    let mut shown = request(asked, "", &asked.kind.version, &Value::Null, &Value::Null);
+    if let Some(fields) = shown.as_object_mut() {
+        fields.retain(|name, _| !matches!(name.as_str(), "uid" | "object" | "oldObject"));
+    }
+    shown
 }
 
 /// The whole question.
@@ -96,25 +108,26 @@ struct Response {
 /// Reads an answer. The error is what follows `failed calling webhook "…": `.
 pub(super) fn verdict(phase: Phase, version: &str, uid: &str, body: &[u8]) -> Result<Verdict, String> {
     let invalid = |why: String| format!("received invalid webhook response: {why}");
-    let answer: Answer = serde_json::from_slice(body).map_err(|error| {
-        format!("failed to call webhook: couldn't get version/kind; json parse error: {error}")
-    })?;
+    let failed = |why: String| format!("failed to call webhook: {why}");
+    let answer: Answer = serde_json::from_slice(body).map_err(|_| failed(unreadable(body)))?;
     let expected = format!("admission.k8s.io/{version}");
-    if version == "v1" && answer.api_version.as_deref() != Some(&expected) {
-        let got = answer.api_version.as_deref().and_then(|v| v.rsplit('/').next()).unwrap_or_default();
-        return Err(format!(
-            "failed to call webhook: converting ({got}.AdmissionReview) to ({version}.AdmissionReview): unknown conversion"
-        ));
+    let spoken = answer.api_version.as_deref().unwrap_or_default();
+    if spoken != expected && spoken.starts_with("admission.k8s.io/") {
+        let got = spoken.rsplit('/').next().unwrap_or_default();
+        return Err(failed(format!(
+            "converting ({got}.AdmissionReview) to ({version}.AdmissionReview): unknown conversion"
+        )));
     }
     let Some(response) = answer.response else { return Err(invalid("webhook response was absent".into())) };
     if version == "v1" {
         if response.uid != uid {
             return Err(invalid(format!("expected response.uid={uid:?}, got {:?}", response.uid)));
         }
-        if answer.kind.as_deref() != Some("AdmissionReview") {
-            let got = answer.kind.unwrap_or_default();
+        let kind = answer.kind.as_deref().unwrap_or_default();
+        if kind != "AdmissionReview" || spoken != expected {
+            let got = if spoken.contains('/') { spoken.to_owned() } else { format!("/{spoken}") };
             return Err(invalid(format!(
-                "expected webhook response of {expected}, Kind=AdmissionReview, got {expected}, Kind={got}"
+                "expected webhook response of {expected}, Kind=AdmissionReview, got {got}, Kind={kind}"
             )));
         }
         check_patch(phase, &response).map_err(|why| invalid(why.into()))?;
@@ -123,8 +136,18 @@ pub(super) fn verdict(phase: Phase, version: &str, uid: &str, body: &[u8]) -> Re
         None => None,
         Some(patch) => {
             let undecodable = |why: String| format!("received undecodable patch in webhook response: {why}");
+            if let Some(stop) = base64_stops(patch.as_bytes()) {
+                return Err(failed(format!("illegal base64 data at input byte {stop}")));
+            }
             let bytes = STANDARD.decode(&patch).map_err(|error| undecodable(error.to_string()))?;
-            Some(serde_json::from_slice(&bytes).map_err(|error| undecodable(go_json_error(&bytes, &error)))?)
+            let parsed = json::parse(&bytes).map_err(undecodable)?.value;
+            if !parsed.is_array() {
+                let found = if parsed.is_object() { "object" } else { "value" };
+                return Err(undecodable(format!(
+                    "json: cannot unmarshal {found} into Go value of type jsonpatch.Patch"
+                )));
+            }
+            Some(parsed)
         }
     };
     Ok(Verdict {
@@ -148,19 +171,6 @@ fn check_patch(phase: Phase, response: &Response) -> Result<(), &'static str> {
             Err("webhook returned invalid response.patchType: only JSONPatch is known")
         }
         _ => Ok(()),
-    }
-}
-
-/// Go names the character it stumbled over.
-fn go_json_error(bytes: &[u8], error: &serde_json::Error) -> String {
-    let lines = bytes.split(|byte| *byte == b'\n');
-    let at = lines.take(error.line().saturating_sub(1)).map(|line| line.len() + 1).sum::<usize>()
-        + error.column().saturating_sub(1);
-    match bytes.get(at) {
-        Some(byte) if error.is_syntax() => {
-            format!("invalid character '{}' looking for beginning of value", char::from(*byte))
-        }
-        _ => "unexpected end of JSON input".into(),
     }
 }
 

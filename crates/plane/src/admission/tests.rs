@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::hooks::{AdmissionRequest, Admit, Operation, User};
+use crate::hooks::{AdmissionRequest, Admit, Attributes, Decision, Operation, User};
 use crate::resource::{GroupVersionKind, Names};
 use crate::status::Result;
 use crate::webhook::{Backend, Backends, Caller};
@@ -21,6 +21,7 @@ struct Around {
     validating: Vec<Value>,
     policies: Vec<Value>,
     bindings: Vec<Value>,
+    parameters: Vec<Value>,
 }
 
 impl Surroundings for Around {
@@ -49,6 +50,22 @@ impl Surroundings for Around {
         let mut object = object.clone();
         object["apiVersion"] = json!(to.api_version());
         Box::pin(async move { Ok(object) })
+    }
+
+    fn complete(&self, _: &GroupVersionKind, object: Value) -> Result<Value, String> {
+        Ok(object)
+    }
+
+    fn authorize(&self, user: &User, attributes: &Attributes) -> Decision {
+        match (user.name.as_str(), attributes.verb.as_str()) {
+            ("alice", "get") => Decision::Allow("alice reads".into()),
+            ("system:serviceaccount:wl:bot", "update") => Decision::Allow(String::new()),
+            _ => Decision::Deny(String::new()),
+        }
+    }
+
+    fn objects(&self, kind: &GroupVersionKind) -> Option<(bool, Vec<Arc<Value>>)> {
+        (&*kind.kind == "ConfigMap").then(|| (true, self.parameters.iter().cloned().map(Arc::new).collect()))
     }
 }
 
@@ -422,13 +439,58 @@ async fn policies_deny_or_warn_in_the_real_servers_words() {
 }
 
 #[tokio::test]
-async fn a_policy_with_parameters_is_refused_clearly() {
-    let mut with_params = policy(json!({ "expression": "true" }));
-    with_params["spec"]["paramKind"] = json!({ "apiVersion": "v1", "kind": "ConfigMap" });
-    let error = judged(with_params, json!(["Deny"]), "x").await.0.unwrap_err();
+async fn a_policy_is_judged_once_for_each_parameter() {
+    let limits = |name: &str, max: &str| json!({ "metadata": { "name": name, "namespace": "wl", "labels": { "limits": "yes" } }, "data": { "max": max } });
+    let mut sized = policy(json!({ "expression": "object.metadata.name.size() <= int(params.data.max)",
+        "messageExpression": "'at most ' + params.data.max" }));
+    sized["spec"]["paramKind"] = json!({ "apiVersion": "v1", "kind": "ConfigMap" });
+    let judged = async |sized: &Value, param_ref: Value, parameters: &[Value]| {
+        let binding = json!({ "metadata": { "name": "vb" }, "spec": { "policyName": "vp", "validationActions": ["Deny"],
+            "paramRef": param_ref } });
+        let (policies, bindings) = (vec![sized.clone()], vec![binding]);
+        let around = Around { policies, bindings, parameters: parameters.to_vec(), ..Around::default() };
+        webhooks(around, allow).0.validate(&mut create("four")).await.map_err(|error| error.message)
+    };
+    let (three, five) = (limits("three", "3"), limits("five", "5"));
+    let by_name = json!({ "name": "five", "parameterNotFoundAction": "Deny" });
+    assert_eq!(judged(&sized, by_name.clone(), &[three.clone(), five.clone()]).await, Ok(()));
+    let selected =
+        json!({ "selector": { "matchLabels": { "limits": "yes" } }, "parameterNotFoundAction": "Deny" });
+    let refused = judged(&sized, selected, &[five, three.clone()]).await.unwrap_err();
+    assert!(refused.ends_with("denied request: at most 3"), "{refused}");
+    let missing = judged(&sized, by_name, &[three]).await.unwrap_err();
     assert!(
-        error.message.contains("parameters (paramKind, paramRef) are not supported"),
-        "{}",
-        error.message
+        missing.ends_with("failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"),
+        "{missing}"
     );
+    let lenient = json!({ "name": "five", "parameterNotFoundAction": "Allow" });
+    assert_eq!(judged(&sized, lenient.clone(), &[]).await, Ok(()));
+    sized["spec"]["paramKind"] = json!({ "apiVersion": "x.y/v1", "kind": "Nothing" });
+    let unknown = judged(&sized, lenient, &[]).await.unwrap_err();
+    assert!(unknown.ends_with("paramKind kind `x.y/v1, Kind=Nothing` not known"), "{unknown}");
+}
+
+#[tokio::test]
+async fn conditions_may_ask_about_rights_and_cost_only_so_much() {
+    let conditions = |expressions: &[&str]| {
+        let all: Vec<Value> = expressions.iter().map(|e| json!({ "name": "c", "expression": e })).collect();
+        with(hook("/v"), "matchConditions", json!(all))
+    };
+    for (expression, asked) in [
+        ("authorizer.group('').resource('pods').namespace('wl').check('get').allowed()", true),
+        ("authorizer.group('').resource('pods').check('delete').allowed()", false),
+        ("authorizer.requestResource.check('get').reason() == 'alice reads'", true),
+        ("authorizer.serviceAccount('wl', 'bot').path('/x').check('update').allowed()", true),
+        ("quantity('1Gi').isGreaterThan(quantity('1M')) && ip('::1').isLoopback()", true),
+    ] {
+        let (outcome, _, seen) = validated(conditions(&[expression]), allow).await;
+        outcome.unwrap();
+        assert_eq!(!seen.lock().is_empty(), asked, "{expression}");
+    }
+    let check = "authorizer.group('').resource('pods').check('get').allowed()";
+    let thrice = [check, check, check].join(" && ");
+    let error = validated(conditions(&[&thrice]), allow).await.0.unwrap_err();
+    assert!(error.message.ends_with("operation cancelled: actual cost limit exceeded"), "{}", error.message);
+    let error = validated(conditions(&[check; 8]), allow).await.0.unwrap_err();
+    assert!(error.message.contains("running out of cost budget"), "{}", error.message);
 }

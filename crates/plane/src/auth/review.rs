@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Account, Authenticator, BoundObject, CoreObjects, InvalidToken, KeyError};
 use crate::hooks::User;
+use crate::resource::GroupVersionKind;
 
 const MINIMUM_SECONDS: i64 = 10 * 60;
 const MAXIMUM_SECONDS: i64 = 1 << 32;
@@ -61,8 +62,8 @@ pub enum TokenRefused {
     /// 409: the object bound to is another by the same name.
     #[error("{message}")]
     Conflict {
-        /// Plural resource.
-        resource: &'static str,
+        /// Kind of the object.
+        kind: String,
         /// Name asked for.
         name: String,
         /// What differs.
@@ -130,16 +131,14 @@ impl BoundReference {
             ("v1", "Secret") => ("secrets", namespace),
             ("v1", "Node") => ("nodes", ""),
             (version, kind) => {
-                return Err(TokenRefused::BadRequest(format!(
-                    "cannot bind token for serviceaccount \"{account}\" to {version}, Kind={kind}: \
-                     only Pod, Secret and Node of v1 can be bound"
-                )));
+                let of = GroupVersionKind::from_api_version(version, kind);
+                return Err(TokenRefused::BadRequest(format!("cannot bind token to object of type {of}")));
             }
         };
         let uid = uid_of(objects, resource, scope, &self.name)?;
         if !self.uid.is_empty() && self.uid != uid {
             return Err(TokenRefused::Conflict {
-                resource,
+                kind: self.kind.clone(),
                 name: self.name.clone(),
                 message: format!(
                     "the UID in the bound object reference ({}) does not match the UID in record. \
@@ -216,7 +215,7 @@ impl TokenReview {
             Some(user) => {
                 let common: Vec<String> =
                     target.iter().filter(|a| issuer.audiences().contains(a)).cloned().collect();
-                if common.is_empty() { Err(InvalidToken::Invalid) } else { Ok((user, common)) }
+                if common.is_empty() { Err(InvalidToken::Foreign) } else { Ok((user, common)) }
             }
             None => issuer.user(&self.token, target, objects, now),
         };

@@ -96,12 +96,15 @@ pub(super) struct LegacyClaims {
     pub(super) uid: Option<String>,
 }
 
-/// Why a token was not believed. The sender is told no more than `invalid bearer token`.
+/// Why a token was not believed. Told to those who review tokens; whoever sends one only hears `Unauthorized`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidToken {
-    /// Not ours, forged, expired, or of something that is gone.
+    /// Not one of ours at all.
     #[error("invalid bearer token")]
-    Invalid,
+    Foreign,
+    /// Forged, expired, or of something that is gone.
+    #[error("[invalid bearer token, {0}]")]
+    Worthless(String),
     /// Good, but made for somebody else.
     #[error("[invalid bearer token, token audiences {} is invalid for the target audiences {}]", go_list(.token), go_list(.target))]
     Audience {
@@ -122,32 +125,38 @@ impl Claims {
     /// The user these claims name, if time and the live objects still agree with them.
     pub(super) fn user(&self, objects: &dyn CoreObjects, now: Timestamp) -> Result<User, InvalidToken> {
         let now = now.as_second();
-        if self.exp.is_some_and(|exp| now >= exp) || self.nbf.is_some_and(|nbf| now < nbf) {
-            return Err(InvalidToken::Invalid);
+        if self.exp.is_some_and(|exp| now >= exp) {
+            return Err(InvalidToken::Worthless("service account token has expired".into()));
+        }
+        if self.nbf.is_some_and(|nbf| now < nbf) {
+            return Err(InvalidToken::Worthless("service account token is not valid yet".into()));
         }
         match &self.private {
             Some(private) => self.bound_user(private, objects),
-            None => self.legacy_user(objects),
+            None => self.legacy_user(objects).ok_or_else(invalidated),
         }
-        .ok_or(InvalidToken::Invalid)
     }
 
-    fn bound_user(&self, private: &PrivateClaims, objects: &dyn CoreObjects) -> Option<User> {
+    fn bound_user(&self, private: &PrivateClaims, objects: &dyn CoreObjects) -> Result<User, InvalidToken> {
         let PrivateClaims { namespace, node, pod, secret, serviceaccount, .. } = private;
         let mut user = User::service_account(namespace, &serviceaccount.name);
         if user.name != self.sub {
-            return None;
+            return Err(InvalidToken::Foreign);
         }
-        alive(objects, "serviceaccounts", namespace, serviceaccount)?;
+        if objects.get("serviceaccounts", namespace, &serviceaccount.name).is_none() {
+            let why = format!("serviceaccounts {:?} not found", serviceaccount.name);
+            return Err(InvalidToken::Worthless(why));
+        }
+        alive(objects, "serviceaccounts", namespace, serviceaccount).ok_or_else(invalidated)?;
         if let Some(secret) = secret {
-            alive(objects, "secrets", namespace, secret)?;
+            alive(objects, "secrets", namespace, secret).ok_or_else(invalidated)?;
         }
         if let Some(jti) = &self.jti {
             user.extra.insert(CREDENTIAL_ID.into(), vec![format!("JTI={jti}")]);
         }
         match (pod, node) {
             (Some(pod), node) => {
-                alive(objects, "pods", namespace, pod)?;
+                alive(objects, "pods", namespace, pod).ok_or_else(invalidated)?;
                 user.extra.insert(POD_NAME.into(), vec![pod.name.clone()]);
                 user.extra.insert(POD_UID.into(), vec![pod.uid.clone()]);
                 if let Some(node) = node {
@@ -155,13 +164,13 @@ impl Claims {
                 }
             }
             (None, Some(node)) => {
-                alive(objects, "nodes", "", node)?;
+                alive(objects, "nodes", "", node).ok_or_else(invalidated)?;
                 insert_node(&mut user, node);
             }
             (None, None) => {}
         }
         user.uid = serviceaccount.uid.clone();
-        Some(user)
+        Ok(user)
     }
 
     fn legacy_user(&self, objects: &dyn CoreObjects) -> Option<User> {
@@ -177,6 +186,11 @@ impl Claims {
         user.uid = uid.clone();
         Some(user)
     }
+}
+
+/// What a token was bound to is gone, or is another by the same name.
+fn invalidated() -> InvalidToken {
+    InvalidToken::Worthless("service account token has been invalidated".into())
 }
 
 fn insert_node(user: &mut User, node: &Account) {

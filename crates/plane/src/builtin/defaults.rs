@@ -128,8 +128,8 @@ static ROWS: LazyLock<Rows> = LazyLock::new(|| {
 
 /// Fills in an object of a built-in kind. `uid` and the like are not its business.
 pub fn default(gvk: &GroupVersionKind, object: &mut Value) {
-    let Some(schema) = schema(gvk) else { return };
     kinds::before(gvk, object);
+    let Some(schema) = schema(gvk) else { return };
     each_definition(schema, object, &mut |definition, fields| {
         // Structs exist in Go whether sent or not, so their defaults apply all the same.
         for name in go_facts(definition).into_iter().flat_map(|facts| &facts.structs) {
@@ -154,10 +154,16 @@ fn dependent(definition: &str, fields: &mut Fields) {
         }
         // The old name of the field is kept in step.
         "core.v1.PodSpec" => {
-            if let Some(account) =
-                fields.get("serviceAccountName").filter(|a| a.as_str().is_some_and(|a| !a.is_empty()))
-            {
-                let account = account.clone();
+            let given = |fields: &Fields, name: &str| {
+                fields
+                    .get(name)
+                    .filter(|account| account.as_str().is_some_and(|text| !text.is_empty()))
+                    .cloned()
+            };
+            if let Some(account) = given(fields, "serviceAccount") {
+                set(fields, "serviceAccountName", account);
+            }
+            if let Some(account) = given(fields, "serviceAccountName") {
                 fields.insert("serviceAccount".into(), account);
             }
         }

@@ -8,12 +8,16 @@
 mod defaults;
 pub mod names;
 mod normal;
+mod prepare;
 pub mod quantity;
 mod table;
 mod validate;
 mod walk;
+mod warnings;
 
 pub use defaults::default;
 pub use normal::normalize;
+pub use prepare::prepare_create;
 pub use table::{definitions, object_meta, schema};
 pub use validate::{validate, validate_create, validate_update};
+pub use warnings::warnings;

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::webhook::unreadable;
+
 #[derive(Deserialize)]
 struct Answer {
     response: Option<Response>,
@@ -41,7 +43,7 @@ pub(super) fn converted(
     originals: &[Value],
     body: &[u8],
 ) -> Result<Vec<Value>, String> {
-    let answer: Answer = serde_json::from_slice(body).map_err(|error| format!("failed: {error}"))?;
+    let answer: Answer = serde_json::from_slice(body).map_err(|_| format!("failed: {}", unreadable(body)))?;
     let response = answer.response.ok_or("failed: no response provided")?;
     if version == "v1" && response.uid != uid {
         return Err(format!("failed: expected response.uid={uid:?}, got {:?}", response.uid));

@@ -87,13 +87,7 @@ pub(super) fn stored(plane: &Plane, object: &Object) {
             }
         }
     }
-    let mut versions = crd["status"]["storedVersions"].as_array().cloned().unwrap_or_default();
-    for version in stored_versions(&crd) {
-        if !versions.contains(&version) {
-            versions.push(version);
-        }
-    }
-    crd["status"]["storedVersions"] = versions.into();
+    note_stored_versions(&mut crd);
     if crd["status"]["conditions"].as_array().is_some_and(|all| established(all)) {
         let group = crd["spec"]["group"].as_str().unwrap_or_default();
         let plural = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
@@ -105,6 +99,17 @@ pub(super) fn stored(plane: &Plane, object: &Object) {
         let draft = Draft::new(&crd, object.stored_version.clone(), object.facts.fields.to_vec());
         let _ = plane.store().put(&table(), &draft, Expect::Revision(object.revision));
     }
+}
+
+/// The version in which objects are stored from now on counts as one in which some are.
+pub(super) fn note_stored_versions(crd: &mut Value) {
+    let mut versions = crd["status"]["storedVersions"].as_array().cloned().unwrap_or_default();
+    for version in stored_versions(crd) {
+        if !versions.contains(&version) {
+            versions.push(version);
+        }
+    }
+    crd["status"]["storedVersions"] = versions.into();
 }
 
 fn established(conditions: &[Value]) -> bool {

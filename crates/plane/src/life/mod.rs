@@ -1,8 +1,9 @@
-//! The life of objects beyond single requests: namespaces, custom resource definitions, garbage collection.
+//! The life of objects beyond single requests: namespaces, custom resource definitions, garbage collection, expiry.
 
 mod collector;
 mod crd;
 mod emptying;
+mod expiry;
 mod namespace;
 
 use std::sync::{Arc, Weak};
@@ -13,8 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use self::collector::Collector;
 use self::emptying::Emptying;
+use self::expiry::Expiry;
 use crate::Plane;
+use crate::builtin;
 use crate::plane::Inner;
+use crate::plugins;
 use crate::resource::Resource;
 use crate::status::{Details, Error, Result};
 use crate::store::{Object, Store};
@@ -25,6 +29,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Makes the system namespaces and starts the plane's controllers, which run until `stop`.
 pub(crate) fn start(plane: &Plane, stop: CancellationToken) {
     namespace::bootstrap(plane);
+    plugins::bootstrap_priorities(plane);
     let (inner, store) = (Arc::downgrade(&plane.inner), plane.store().clone());
     tokio::spawn(stop.run_until_cancelled_owned(run(inner, store)));
 }
@@ -32,14 +37,17 @@ pub(crate) fn start(plane: &Plane, stop: CancellationToken) {
 /// Follows all changes. Holds no plane while it waits, so that dropping the last one ends it.
 async fn run(inner: Weak<Inner>, store: Arc<Store>) {
     let mut feed = store.feed(0);
-    let (mut collector, mut emptying) = (Collector::default(), Emptying::default());
+    let (mut collector, mut emptying, mut expiry) =
+        (Collector::default(), Emptying::default(), Expiry::default());
     let (mut again, mut failed) = (Vec::new(), false);
     loop {
         let retry = !again.is_empty() || failed;
         let changes = tokio::select! {
             changes = feed.next(&store) => Some(changes),
             () = tokio::time::sleep(RETRY), if retry => None,
+            () = expiry.next() => None,
         };
+        expiry.work(&store);
         let Some(inner) = inner.upgrade() else { return };
         let plane = Plane { inner };
         match changes {
@@ -47,6 +55,7 @@ async fn run(inner: Weak<Inner>, store: Arc<Store>) {
                 for change in &changes {
                     collector.observe(&plane, change);
                     emptying.observe(&plane, change);
+                    expiry.observe(change);
                 }
             }
             // More happened than the history holds: look at everything.
@@ -94,6 +103,15 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
         namespace::prepare(object);
     } else if is(resource, "apiextensions.k8s.io", "CustomResourceDefinition") {
         crd::prepare(object);
+    } else if !resource.is_custom() {
+        builtin::prepare_create(&resource.gvk, object);
+    }
+}
+
+/// What the server adds to changed objects of some kinds.
+pub(crate) fn prepare_update(resource: &Resource, object: &mut Value) {
+    if is(resource, "apiextensions.k8s.io", "CustomResourceDefinition") {
+        crd::note_stored_versions(object);
     }
 }
 

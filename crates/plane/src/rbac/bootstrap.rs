@@ -12,7 +12,12 @@ const WORKLOADS: &str = "daemonsets deployments deployments/rollback deployments
 const WORKLOADS_SEEN: &str = "controllerrevisions daemonsets daemonsets/status deployments deployments/scale \
                               deployments/status replicasets replicasets/scale replicasets/status statefulsets \
                               statefulsets/scale statefulsets/status";
-const STREAMS: &str = "pods/attach pods/exec pods/portforward pods/proxy";
+/// Of a group that is gone; roles still name it.
+const EXTENSIONS: &str = "daemonsets deployments deployments/rollback deployments/scale ingresses networkpolicies \
+                          replicasets replicasets/scale replicationcontrollers/scale";
+const EXTENSIONS_SEEN: &str = "daemonsets daemonsets/status deployments deployments/scale deployments/status ingresses \
+                               ingresses/status networkpolicies replicasets replicasets/scale replicasets/status \
+                               replicationcontrollers/scale";
 
 /// A role's name, the label it carries (see [`AGGREGATE`]), and its rules.
 struct Role(&'static str, Option<&'static str>, &'static [Grant]);
@@ -43,22 +48,24 @@ const ROLES: &[Role] = &[
         &[
             On("core", "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy", READ),
             On("core", "serviceaccounts", "impersonate"),
-            On("core", "pods", WRITE),
-            On("core", STREAMS, WRITE),
+            On("core", "pods pods/attach pods/exec pods/portforward pods/proxy", WRITE),
             On("core", "pods/eviction", "create"),
             On(
                 "core",
-                "configmaps events persistentvolumeclaims replicationcontrollers replicationcontrollers/scale \
+                "configmaps persistentvolumeclaims replicationcontrollers replicationcontrollers/scale \
                  secrets serviceaccounts services services/proxy",
                 WRITE,
             ),
             On("core", "serviceaccounts/token", "create"),
+            On("core events.k8s.io", "events", WRITE),
             On("apps", WORKLOADS, WRITE),
             On("autoscaling", "horizontalpodautoscalers", WRITE),
             On("batch", "cronjobs jobs", WRITE),
+            On("extensions", EXTENSIONS, WRITE),
             On("policy", "poddisruptionbudgets", WRITE),
             On("networking.k8s.io", "ingresses networkpolicies", WRITE),
             On("coordination.k8s.io", "leases", ALL),
+            On("resource.k8s.io", "resourceclaims resourceclaimtemplates", WRITE),
         ],
     ),
     Role(
@@ -73,17 +80,20 @@ const ROLES: &[Role] = &[
             ),
             On(
                 "core",
-                "bindings events limitranges namespaces/status pods/log pods/status replicationcontrollers/status \
+                "bindings limitranges namespaces/status pods/log pods/status replicationcontrollers/status \
                  resourcequotas resourcequotas/status",
                 READ,
             ),
             On("core", "namespaces", READ),
+            On("core events.k8s.io", "events", READ),
             On("discovery.k8s.io", "endpointslices", READ),
             On("apps", WORKLOADS_SEEN, READ),
             On("autoscaling", "horizontalpodautoscalers horizontalpodautoscalers/status", READ),
             On("batch", "cronjobs cronjobs/status jobs jobs/status", READ),
+            On("extensions", EXTENSIONS_SEEN, READ),
             On("policy", "poddisruptionbudgets poddisruptionbudgets/status", READ),
             On("networking.k8s.io", "ingresses ingresses/status networkpolicies", READ),
+            On("resource.k8s.io", "resourceclaims resourceclaims/status resourceclaimtemplates", READ),
         ],
     ),
     Role(
@@ -181,8 +191,9 @@ fn rules(grant: &Grant) -> Vec<Value> {
     let words = |text: &str| -> Vec<Value> { text.split_whitespace().map(Value::from).collect() };
     match grant {
         On(group, resources, verbs) => {
-            let group = if *group == "core" { "" } else { group };
-            vec![json!({ "apiGroups": [group], "resources": words(resources), "verbs": words(verbs) })]
+            let groups: Vec<&str> =
+                group.split_whitespace().map(|group| if group == "core" { "" } else { group }).collect();
+            vec![json!({ "apiGroups": groups, "resources": words(resources), "verbs": words(verbs) })]
         }
         Paths(urls) => vec![json!({ "nonResourceURLs": words(urls), "verbs": ["get"] })],
         Everything => vec![

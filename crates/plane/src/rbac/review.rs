@@ -46,7 +46,7 @@ pub struct ReviewError {
     /// Path of the field.
     pub field: &'static str,
     /// Text after the path.
-    pub body: &'static str,
+    pub body: String,
 }
 
 impl AccessReview {
@@ -62,7 +62,7 @@ impl AccessReview {
         if name.is_empty() && groups.is_empty() {
             return Err(ReviewError {
                 field: "spec.user",
-                body: "Invalid value: \"\": at least one of user or group must be specified",
+                body: "Invalid value: \"\": at least one of user or group must be specified".into(),
             });
         }
         let user = User {
@@ -78,15 +78,20 @@ impl AccessReview {
     pub fn confined_to(&self, namespace: &str) -> Result<(), ReviewError> {
         match &self.resource_attributes {
             Some(attributes) if attributes.namespace == namespace => Ok(()),
-            Some(_) => Err(ReviewError {
+            Some(attributes) => Err(ReviewError {
                 field: "spec.resourceAttributes.namespace",
-                body: "Invalid value: \"\": must match metadata.namespace",
+                body: format!("Invalid value: {:?}: must match metadata.namespace", attributes.namespace),
             }),
-            None => Err(ReviewError {
-                field: "spec.nonResourceAttributes",
-                body: "Invalid value: null: disallowed on this kind of request",
-            }),
+            None => Err(self.no_path("disallowed on this kind of request")),
         }
+    }
+
+    fn no_path(&self, why: &str) -> ReviewError {
+        let shown = self.non_resource_attributes.as_ref().map_or_else(
+            || "null".to_owned(),
+            |asked| format!("{{\"Path\":{},\"Verb\":{}}}", json!(asked.path), json!(asked.verb)),
+        );
+        ReviewError { field: "spec.nonResourceAttributes", body: format!("Invalid value: {shown}: {why}") }
     }
 
     fn status(&self, user: &User, policy: &Policy) -> Result<Value, ReviewError> {
@@ -105,14 +110,12 @@ impl AccessReview {
             (None, None) => {
                 return Err(ReviewError {
                     field: "spec.resourceAttributes",
-                    body: "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
+                    body: "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"
+                        .into(),
                 });
             }
             (Some(_), Some(_)) => {
-                return Err(ReviewError {
-                    field: "spec.nonResourceAttributes",
-                    body: "Invalid value: null: cannot be specified in combination with resourceAttributes",
-                });
+                return Err(self.no_path("cannot be specified in combination with resourceAttributes"));
             }
         };
         Ok(match policy.decide(&Attributes { user, verb, target }) {

@@ -205,7 +205,7 @@ const TABLE: &[Row] = &[
     row("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", Cluster).short(&["crd", "crds"])
         .extensions().generation().conditional().sub(&[STATUS]),
 
-    row("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", Cluster).short(&["pc"]),
+    row("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", Cluster).short(&["pc"]).generation(),
 
     row("coordination.k8s.io", "v1", "leases", "Lease", Namespaced).upsert().conditional(),
 

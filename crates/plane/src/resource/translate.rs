@@ -7,7 +7,10 @@ use super::Resource;
 /// From the stored form to the form this resource shows.
 pub fn shown(resource: &Resource, object: &mut Value) {
     match key(resource) {
-        ("events.k8s.io", "v1", "Event") => event(object, CORE_TO_NEW),
+        ("events.k8s.io", "v1", "Event") => {
+            event(object, CORE_TO_NEW);
+            new_event_zeroes(object);
+        }
         ("autoscaling", "v1", "HorizontalPodAutoscaler") => autoscaler_to_v1(object),
         _ => {}
     }
@@ -60,6 +63,16 @@ fn core_event_zeroes(object: &mut Value) {
     map.entry("source").or_insert_with(|| json!({}));
     map.entry("firstTimestamp").or_insert(Value::Null);
     map.entry("lastTimestamp").or_insert(Value::Null);
+    map.entry("reportingComponent").or_insert_with(|| json!(""));
+    map.entry("reportingInstance").or_insert_with(|| json!(""));
+}
+
+/// The new form leaves out who reported, where nobody said so.
+fn new_event_zeroes(object: &mut Value) {
+    let Some(map) = object.as_object_mut() else { return };
+    map.retain(|name, value| {
+        !(value == "" && matches!(name.as_str(), "reportingController" | "reportingInstance"))
+    });
 }
 
 const V1_METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";

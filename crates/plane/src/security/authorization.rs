@@ -119,17 +119,22 @@ pub(super) fn of<'a>(user: &'a User, attributes: &'a Attributes) -> rbac::Attrib
     rbac::Attributes { user, verb: &attributes.verb, target }
 }
 
+/// The decision, with its reason.
+pub(super) fn decided(policy: &Policy, user: &User, attributes: &Attributes) -> Decision {
+    match policy.decide(&of(user, attributes)) {
+        rbac::Decision::Allowed(reason) => Decision::Allow(reason),
+        rbac::Decision::Denied(reason) => Decision::Deny(reason),
+    }
+}
+
 impl Authorize for Guard {
     fn authorize<'a>(&'a self, user: &'a User, attributes: &'a Attributes) -> BoxFuture<'a, Decision> {
-        let attributes = of(user, attributes);
         let decision = self.policy.ask(|policy| {
-            if policy.allows(&attributes) {
+            // Nobody reads why a request was let through.
+            if policy.allows(&of(user, attributes)) {
                 Decision::Allow(String::new())
             } else {
-                match policy.decide(&attributes) {
-                    rbac::Decision::Allowed(reason) => Decision::Allow(reason),
-                    rbac::Decision::Denied(reason) => Decision::Deny(reason),
-                }
+                decided(policy, user, attributes)
             }
         });
         Box::pin(std::future::ready(decision))

@@ -1,4 +1,4 @@
-//! Admission of RBAC objects (nobody grants what they do not hold), then everybody else's webhooks.
+//! The chain of admission: the server's own plug-ins, everybody's webhooks, and that nobody grants what they do not hold.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use crate::addresses;
 use crate::admission::Webhooks;
 use crate::auth::MASTERS;
 use crate::hooks::{AdmissionRequest, Admit, Operation};
+use crate::plugins::Plugins;
 use crate::rbac::{Attributes, NotHeld, Policy, RoleRef, Rule, Target};
 use crate::status::{Error, Result};
 
@@ -19,13 +20,15 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 pub(super) struct Admission {
     pub(super) guard: Arc<Guard>,
     pub(super) webhooks: Arc<Webhooks>,
+    pub(super) plugins: Plugins,
 }
 
 impl Admit for Admission {
     fn mutate<'a>(&'a self, request: &'a mut AdmissionRequest) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            addresses::complete(&self.guard.store, request)?;
-            self.webhooks.mutate(request).await
+            self.plugins.mutate(request).await?;
+            self.webhooks.mutate(request).await?;
+            addresses::complete(&self.guard.store, request)
         })
     }
 
@@ -56,16 +59,16 @@ fn check(policy: &Policy, request: &AdmissionRequest) -> Result<()> {
     let held = || policy.rules_of(user, &request.namespace);
     match &*names.plural {
         resource @ ("roles" | "clusterroles") => {
-            if same(&["rules", "aggregationRule"])
-                || may("escalate", resource, &request.namespace, &request.name)
-            {
+            // A request to create names no object, so that a right on names does not count there.
+            let name = if request.operation == Operation::Create { "" } else { request.name.as_str() };
+            if same(&["rules", "aggregationRule"]) || may("escalate", resource, &request.namespace, name) {
                 return Ok(());
             }
             if request.object.get("aggregationRule").is_some_and(|rule| !rule.is_null())
                 && !same(&["aggregationRule"])
             {
                 NotHeld::check(user, &held(), &everything()).map_err(|_| {
-                    let why = "must have cluster-admin privileges to use an aggregationRule";
+                    let why = "must have cluster-admin privileges to use the aggregationRule";
                     Error::forbidden(names, &request.name, why)
                 })?;
             }

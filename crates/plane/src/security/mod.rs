@@ -21,6 +21,7 @@ use crate::auth::{Authenticator, KeyError, StaticTokens, TokenIssuer};
 use crate::clock::{self, Clock};
 use crate::conversion::Converter;
 use crate::hooks::{Authenticate, Authorize, Hooks, User};
+use crate::plugins::Plugins;
 use crate::rbac::bootstrap_objects;
 use crate::resource::Registry;
 use crate::store::{Draft, Expect, Store, TableId, key};
@@ -68,18 +69,25 @@ impl Security {
 pub(crate) struct Guard {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
-    policy: LivePolicy,
+    policy: Arc<LivePolicy>,
     settings: Security,
     /// Made on first use: most planes never see a token.
     authenticator: OnceLock<Result<Authenticator, KeyError>>,
     backends: Arc<Backends>,
+    /// Whether the controllers of built-in kinds run.
+    controlled: bool,
 }
 
 impl Guard {
-    pub(crate) fn new(settings: Security, store: Arc<Store>, clock: Arc<dyn Clock>) -> Arc<Self> {
-        let policy = LivePolicy::new(store.clone());
+    pub(crate) fn new(
+        settings: Security,
+        store: Arc<Store>,
+        clock: Arc<dyn Clock>,
+        controlled: bool,
+    ) -> Arc<Self> {
+        let policy = Arc::new(LivePolicy::new(store.clone()));
         let (authenticator, backends) = (OnceLock::new(), Arc::default());
-        Arc::new(Self { store, clock, policy, settings, authenticator, backends })
+        Arc::new(Self { store, clock, policy, settings, authenticator, backends, controlled })
     }
 
     pub(crate) fn is_enforced(&self) -> bool {
@@ -99,7 +107,12 @@ impl Guard {
             store.get(&services, &key(namespace, name)).is_some()
         });
         let converter = Arc::new(Converter::new(caller.clone()));
-        let view = Arc::new(StoreView::new(self.store.clone(), registry, converter.clone()));
+        let view = Arc::new(StoreView::new(
+            self.store.clone(),
+            registry,
+            converter.clone(),
+            self.is_enforced().then(|| self.policy.clone()),
+        ));
         let webhooks = Arc::new(Webhooks::new(view, caller));
         let open = Hooks::default();
         let (authenticate, authorize): (Arc<dyn Authenticate>, Arc<dyn Authorize>) = if self.is_enforced() {
@@ -110,7 +123,11 @@ impl Guard {
         Hooks {
             authenticate,
             authorize,
-            admit: Arc::new(grants::Admission { guard: self.clone(), webhooks }),
+            admit: Arc::new(grants::Admission {
+                plugins: Plugins::new(self.store.clone(), self.controlled),
+                guard: self.clone(),
+                webhooks,
+            }),
             convert: converter,
             extra: self.clone(),
         }

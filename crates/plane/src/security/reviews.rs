@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::Guard;
 use crate::Plane;
-use crate::auth::{TokenRefused, TokenRequest, TokenReview, self_subject_review};
+use crate::apply;
+use crate::auth::{CoreObjects, TokenRefused, TokenRequest, TokenReview, self_subject_review};
+use crate::builtin;
 use crate::clock;
 use crate::hooks::{Answer, Extra, ExtraRequest};
 use crate::rbac::{AccessReview, ReviewError, rules_review_status};
@@ -35,8 +37,7 @@ impl Guard {
             ("", "serviceaccounts", "token") => self.token(request),
             ("authentication.k8s.io", "tokenreviews", "") => self.token_review(request),
             ("authentication.k8s.io", "selfsubjectreviews", "") => {
-                let mut object =
-                    answered(request, request.body["spec"].clone(), self_subject_review(&request.user));
+                let mut object = self.answered(request, Value::Null, self_subject_review(&request.user));
                 if let Some(fields) = object.as_object_mut() {
                     fields.remove("spec");
                 }
@@ -67,15 +68,17 @@ impl Guard {
         let (spec, status) = spec
             .answer(self.authenticator()?, &request.namespace, &request.name, self, self.clock.now())
             .map_err(|refused| token_error(&refused))?;
-        let now = clock::seconds(self.clock.now());
+        let kind = GroupVersionKind::new("authentication.k8s.io", "v1", "TokenRequest");
+        let mut metadata = self.booked(request, &kind);
+        let account = CoreObjects::get(self, "serviceaccounts", &request.namespace, &request.name);
+        metadata["name"] = json!(request.name);
+        metadata["namespace"] = json!(request.namespace);
+        metadata["uid"] = account.map_or(Value::Null, |account| account["metadata"]["uid"].clone());
+        metadata["creationTimestamp"] = json!(clock::seconds(self.clock.now()));
         Ok(json!({
             "kind": "TokenRequest",
             "apiVersion": "authentication.k8s.io/v1",
-            "metadata": {
-                "name": request.name,
-                "namespace": request.namespace,
-                "creationTimestamp": now,
-            },
+            "metadata": metadata,
             "spec": spec,
             "status": status,
         }))
@@ -86,7 +89,7 @@ impl Guard {
         let status = spec
             .answer(self.authenticator()?, self, self.clock.now())
             .map_err(|refused| token_error(&refused))?;
-        Ok(answered(request, request.body["spec"].clone(), status))
+        Ok(self.answered(request, request.body["spec"].clone(), status))
     }
 
     fn access(
@@ -95,14 +98,12 @@ impl Guard {
         ask: impl FnOnce(AccessReview, &Self) -> Result<Value, ReviewError>,
     ) -> Result<Value> {
         let status = ask(spec(request)?, self).map_err(|error| {
-            let kind = request.body["kind"].as_str().unwrap_or_default();
-            let field = FieldError::new(
-                error.field,
-                FieldErrorKind::Verbatim("FieldValueInvalid", error.body.into()),
-            );
-            Error::invalid_kind(&request.kind.group, kind, "", &[field])
+            let field =
+                FieldError::new(error.field, FieldErrorKind::Verbatim("FieldValueInvalid", error.body));
+            // The real server forgets the kind here.
+            Error::invalid_kind(&request.kind.group, "", "", &[field])
         })?;
-        Ok(answered(request, request.body["spec"].clone(), status))
+        Ok(self.answered(request, request.body["spec"].clone(), status))
     }
 
     fn rules(&self, request: &ExtraRequest) -> Result<Value> {
@@ -111,17 +112,54 @@ impl Guard {
             return Err(Error::bad_request("no namespace on request"));
         }
         let rules = self.policy.ask(|policy| policy.rules_of(&request.user, namespace));
-        Ok(answered(request, json!({}), rules_review_status(&rules)))
+        // Unlike the others, this one comes back without what was sent.
+        Ok(json!({
+            "kind": &*request.kind.kind,
+            "apiVersion": request.kind.api_version(),
+            "metadata": {},
+            "spec": {},
+            "status": rules_review_status(&rules),
+        }))
     }
 }
 
-fn answered(request: &ExtraRequest, spec: Value, status: Value) -> Value {
-    let GroupVersionKind { kind, .. } = &request.kind;
-    let mut metadata = json!({ "creationTimestamp": null });
-    if !request.namespace.is_empty() {
-        metadata["namespace"] = json!(request.namespace);
+/// The answers carry a book of fields like every object, although nobody keeps them.
+impl Guard {
+    fn answered(&self, request: &ExtraRequest, spec: Value, status: Value) -> Value {
+        let mut metadata = self.booked(request, &request.kind);
+        if !request.namespace.is_empty() {
+            metadata["namespace"] = json!(request.namespace);
+        }
+        json!({
+            "kind": &*request.kind.kind,
+            "apiVersion": request.kind.api_version(),
+            "metadata": metadata,
+            "spec": spec,
+            "status": status,
+        })
     }
-    json!({ "kind": &**kind, "apiVersion": request.kind.api_version(), "metadata": metadata, "spec": spec, "status": status })
+
+    /// Metadata with the fields that the sender set.
+    fn booked(&self, request: &ExtraRequest, kind: &GroupVersionKind) -> Value {
+        let mut object = json!({ "kind": &*kind.kind, "apiVersion": kind.api_version(), "metadata": {} });
+        if let Some(spec) = request.body.get("spec").filter(|spec| !spec.is_null()) {
+            object["spec"] = spec.clone();
+        }
+        if let Some(schema) = builtin::schema(kind) {
+            let context = apply::Context {
+                schema,
+                api_version: &kind.api_version(),
+                kind: &kind.kind,
+                custom: false,
+                manager: &request.manager,
+                subresource: &request.subresource,
+                reset: apply::Reset::Nothing,
+                now: &clock::seconds(self.clock.now()),
+            };
+            apply::record_update(&context, None, &mut object);
+        }
+        object["metadata"].take()
+    }
 }
 
 fn spec<T: for<'de> Deserialize<'de> + Default>(request: &ExtraRequest) -> Result<T> {
@@ -147,9 +185,9 @@ fn token_error(refused: &TokenRefused) -> Error {
         }
         TokenRefused::BadRequest(message) => Error::bad_request(message),
         TokenRefused::NotFound { resource, name } => Error::not_found(&core(resource), name),
-        TokenRefused::Conflict { resource, name, message } => {
-            let details = Details { name: name.clone(), kind: (*resource).into(), ..Details::default() };
-            let text = format!("Operation cannot be fulfilled on {resource} {name:?}: {message}");
+        TokenRefused::Conflict { kind, name, message } => {
+            let details = Details { name: name.clone(), kind: kind.clone(), ..Details::default() };
+            let text = format!("Operation cannot be fulfilled on {kind} {name:?}: {message}");
             Error::new(409, "Conflict", text).with_details(details)
         }
         TokenRefused::Key(error) => Error::internal(error.to_string()),

@@ -7,9 +7,10 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use super::authorization::{LivePolicy, decided};
 use crate::admission::{Phase, Surroundings};
 use crate::conversion::Converter;
-use crate::hooks::Convert;
+use crate::hooks::{Attributes, Convert, Decision, User};
 use crate::resource::{GroupVersionKind, Registry};
 use crate::status::Result;
 use crate::store::{Listing, Object, Store, TableId, key};
@@ -24,24 +25,33 @@ pub(super) struct StoreView {
     store: Arc<Store>,
     registry: Arc<Registry>,
     converter: Arc<Converter>,
+    /// None where everybody may do everything.
+    policy: Option<Arc<LivePolicy>>,
     parsed: Mutex<HashMap<(TableId, String), Parsed>>,
 }
 
 impl StoreView {
-    pub(super) fn new(store: Arc<Store>, registry: Arc<Registry>, converter: Arc<Converter>) -> Self {
-        Self { store, registry, converter, parsed: Mutex::default() }
+    pub(super) fn new(
+        store: Arc<Store>,
+        registry: Arc<Registry>,
+        converter: Arc<Converter>,
+        policy: Option<Arc<LivePolicy>>,
+    ) -> Self {
+        Self { store, registry, converter, policy, parsed: Mutex::default() }
     }
 
     /// All objects of an admission kind, by name.
     fn list(&self, resource: &str) -> Vec<Arc<Value>> {
         let table = TableId::new(GROUP, resource);
-        if self.store.count(&table) == 0 {
+        self.stored(&table).iter().map(|object| self.parse(&table, object)).collect()
+    }
+
+    fn stored(&self, table: &TableId) -> Vec<Arc<Object>> {
+        if self.store.count(table) == 0 {
             return vec![];
         }
-        let all =
-            Listing { table: &table, namespace: "", revision: None, start: "", limit: 0, matches: &|_| true };
-        let objects = self.store.list(all).map(|page| page.objects).unwrap_or_default();
-        objects.iter().map(|object| self.parse(&table, object)).collect()
+        let all = Listing { table, namespace: "", revision: None, start: "", limit: 0, matches: &|_| true };
+        self.store.list(all).map(|page| page.objects).unwrap_or_default()
     }
 
     fn parse(&self, table: &TableId, object: &Object) -> Arc<Value> {
@@ -94,5 +104,25 @@ impl Surroundings for StoreView {
             let mut converted = self.converter.convert(&conversion, to, vec![object.clone()]).await?;
             Ok(converted.pop().unwrap_or_default())
         })
+    }
+
+    fn complete(&self, kind: &GroupVersionKind, object: Value) -> Result<Value, String> {
+        match self.registry.catalog().kind(kind) {
+            Some(resource) => crate::write::decoded(resource, object),
+            None => Ok(object),
+        }
+    }
+
+    fn authorize(&self, user: &User, attributes: &Attributes) -> Decision {
+        match &self.policy {
+            Some(policy) => policy.ask(|policy| decided(policy, user, attributes)),
+            None => Decision::Allow(String::new()),
+        }
+    }
+
+    fn objects(&self, kind: &GroupVersionKind) -> Option<(bool, Vec<Arc<Value>>)> {
+        let resource = self.registry.catalog().kind(kind)?.clone();
+        let objects = self.stored(&resource.table);
+        Some((resource.namespaced(), objects.iter().map(|object| Arc::new(object.to_value())).collect()))
     }
 }

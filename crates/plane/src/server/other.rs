@@ -10,7 +10,7 @@ use super::params::Params;
 use crate::Plane;
 use crate::discovery;
 use crate::openapi;
-use crate::status::{Error, Result};
+use crate::status::{Details, Error, Result};
 
 /// The Kubernetes version whose behaviour the plane follows.
 pub(crate) const MAJOR: &str = "1";
@@ -58,11 +58,8 @@ fn token_keys(plane: &Plane, parts: &Parts, keys: bool) -> Result<Response<Body>
         matches!(one, "*/*" | "application/*" | "application/jwk-set+json")
     });
     if keys && !takes_any {
-        return Err(Error::new(
-            406,
-            "NotAcceptable",
-            "only the following media types are accepted: application/jwk-set+json",
-        ));
+        let message = "406: Not Acceptable\n\nAvailable representations: application/jwk-set+json";
+        return Err(Error::new(406, "NotAcceptable", message).with_details(Details::default()));
     }
     let host = text(http::header::HOST).or(parts.uri.host()).unwrap_or("kubernetes.default.svc");
     let documents = plane.guard().authenticator()?.issuer.discovery(&format!("https://{host}"));

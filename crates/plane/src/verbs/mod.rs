@@ -40,6 +40,7 @@ pub(crate) async fn extra(ctx: &Ctx, verb: &str, request: Body) -> Result<Respon
         name: ctx.path.name.clone(),
         subresource: ctx.path.subresource.clone(),
         body: content,
+        manager: ctx.manager(Some(ctx.params.get("fieldManager")).filter(|manager| !manager.is_empty())),
         query: ctx.params.pairs().to_vec(),
     };
     match ctx.plane.hooks().extra.answer(&ctx.plane, request).await {

@@ -82,6 +82,7 @@ pub(crate) async fn patch(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
                 return Err(Error::conflict(&ctx.resource.names, &ctx.path.name, &why));
             }
             let mut object = write.apply(None, &parsed, force)?;
+            fits(kind, ctx, &object, &parsed)?;
             if let Some(metadata) = object["metadata"].as_object_mut() {
                 metadata.remove("resourceVersion");
             }
@@ -97,15 +98,22 @@ pub(crate) async fn patch(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
 /// The patched object must still have its types.
 fn fits(kind: Kind, ctx: &Ctx, object: &Value, patch: &Value) -> Result<()> {
     if kind == Kind::Apply {
-        return Ok(());
+        // Wrong types were told when the configuration was merged; what only looks right is told here.
+        let Some(mismatch) = typed::mismatch(&ctx.resource, patch) else { return Ok(()) };
+        let (meta, gvk) = (&patch["metadata"], &ctx.resource.gvk);
+        let text = |field: &str| meta[field].as_str().unwrap_or_default();
+        return Err(Error::bare(format!(
+            "failed to convert new object ({}/{}; {gvk}) to proper version: unable to convert unstructured object to {gvk}: {}",
+            text("namespace"),
+            text("name"),
+            mismatch.patch_text()
+        )));
     }
     let Some(mismatch) = typed::mismatch(&ctx.resource, object) else { return Ok(()) };
     let error = match kind {
-        Kind::Strategic => FieldError::invalid(
-            "patch",
-            patch::strategic::go_print(patch),
-            format!("unrecognized type: {}", mismatch.wanted),
-        ),
+        Kind::Strategic => {
+            FieldError::invalid("patch", patch::strategic::go_print(patch), mismatch.patch_text())
+        }
         _ => FieldError::invalid("patch", object.to_string(), mismatch.text()),
     };
     Err(Error::invalid_kind("", "", "", &[error]))

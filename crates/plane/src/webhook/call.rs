@@ -2,11 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
+use futures::FutureExt;
 use http::{Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Limited};
 use hyper_util::rt::TokioIo;
@@ -102,7 +104,9 @@ impl Caller {
             Some((namespace, name, _)) => match self.backends.get(namespace, name) {
                 Some(Backend::Address(address)) => address,
                 Some(Backend::InProcess(router)) => {
-                    let Ok(response) = router.oneshot(request(&path)?).await;
+                    // One that panics hangs up on its caller, as its process would.
+                    let answer = AssertUnwindSafe(router.oneshot(request(&path)?)).catch_unwind().await;
+                    let Ok(response) = answer.map_err(|_| "EOF")?;
                     return Ok(response);
                 }
                 None if (self.service_exists)(namespace, name) => {
@@ -151,9 +155,11 @@ fn dial_text(address: SocketAddr, error: &io::Error) -> String {
     format!("dial tcp {address}: {what}")
 }
 
-/// A peer that hangs up before it answers is an EOF in Go's words.
+/// A peer that hangs up before it answers is an EOF in Go's words, however it did so.
 fn broken_text(error: &hyper::Error) -> String {
-    if error.is_incomplete_message() || error.is_closed() { "EOF".into() } else { error.to_string() }
+    let broken = std::error::Error::source(error).is_some_and(|source| source.is::<io::Error>());
+    let hung_up = error.is_incomplete_message() || error.is_closed() || error.is_canceled();
+    if hung_up || broken { "EOF".into() } else { error.to_string() }
 }
 
 /// What client-go makes of an answer that is no success.

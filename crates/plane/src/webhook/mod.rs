@@ -14,6 +14,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
+use crate::server::json;
+
 /// How a webhook is reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -58,6 +60,17 @@ impl ClientConfig {
     fn ca_bundle(&self) -> Vec<u8> {
         self.ca_bundle.as_deref().and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default()
     }
+}
+
+/// What the real server says of an answer that it cannot read. It takes YAML too, so that mere words are a string to it.
+pub(crate) fn unreadable(body: &[u8]) -> String {
+    let is_json =
+        body.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| b"{[".contains(byte));
+    let why = match json::parse(body) {
+        Err(why) if is_json => why,
+        _ => r#"json: cannot unmarshal string into Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#.into(),
+    };
+    format!("couldn't get version/kind; json parse error: {why}")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::{
     HostPathVolumeSource, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimStatus,
     PersistentVolumeSpec, PersistentVolumeStatus, Pod,
 };
+use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::SIMULATED;
@@ -14,6 +15,7 @@ use super::pods;
 
 const COMPONENT: &str = "persistentvolume-controller";
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
+const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
 
 /// What to do with a claim.
 #[derive(Debug, PartialEq)]
@@ -26,21 +28,24 @@ pub(super) enum Step {
     Bind(Plan, Box<PersistentVolume>),
 }
 
-/// The next step; `volumes` are all there are, `users` the Pods of the namespace.
-pub(super) fn step(
-    claim: &PersistentVolumeClaim,
-    volumes: &[PersistentVolume],
-    users: &[Pod],
-    now: Timestamp,
-) -> Step {
+/// What a claim depends on: all volumes and classes, and the Pods of its namespace.
+#[derive(Default)]
+pub(super) struct Around {
+    pub(super) volumes: Vec<PersistentVolume>,
+    pub(super) classes: Vec<StorageClass>,
+    pub(super) users: Vec<Pod>,
+}
+
+/// The next step.
+pub(super) fn step(claim: &PersistentVolumeClaim, around: &Around, now: Timestamp) -> Step {
     if claim.metadata.deletion_timestamp.is_some() {
-        return release(claim, users);
+        return release(claim, &around.users);
     }
     let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
     if phase == Some("Bound") {
         return Step::Rest;
     }
-    if let Some(volume) = volumes.iter().find(|volume| fits(volume, claim)) {
+    if let Some(volume) = around.volumes.iter().find(|volume| fits(volume, claim)) {
         let mut plan = Plan::default();
         let mut bound = volume.clone();
         bound.spec.get_or_insert_default().claim_ref = Some(reference(claim));
@@ -61,6 +66,21 @@ pub(super) fn step(
         return Step::Do(plan);
     }
     let mut plan = Plan::default();
+    // Without a class, the plane is the default one; with one, it must be there.
+    if let Some(name) = &spec.storage_class_name {
+        let Some(class) = around.classes.iter().find(|class| class.metadata.name.as_ref() == Some(name))
+        else {
+            let message = format!("storageclass.storage.k8s.io {name:?} not found");
+            plan.warn(COMPONENT, claim, "ProvisioningFailed", message);
+            return Step::Do(plan);
+        };
+        let waits = class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer");
+        if waits && !around.users.iter().any(|pod| uses(pod, claim)) {
+            let message = "waiting for first consumer to be created before binding";
+            plan.event(COMPONENT, claim, "WaitForFirstConsumer", message.into());
+            return Step::Do(plan);
+        }
+    }
     let volume = provisioned(claim, now);
     plan.create(&volume);
     let name = volume.metadata.name.as_deref().unwrap_or_default();
@@ -88,11 +108,8 @@ pub(super) fn bound(claim: &PersistentVolumeClaim, volume: &PersistentVolume) ->
 
 /// A deleted claim goes when no Pod uses it any more.
 fn release(claim: &PersistentVolumeClaim, users: &[Pod]) -> Step {
-    let name = claim.metadata.name.as_deref().unwrap_or_default();
-    let uses =
-        |pod: &Pod| needed(pod).iter().any(|needed| matches!(needed, Needed::Claim(claim) if claim == name));
     let held = claim.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == PROTECTION);
-    if !held || users.iter().any(|pod| !pods::is_finished(pod) && uses(pod)) {
+    if !held || users.iter().any(|pod| !pods::is_finished(pod) && uses(pod, claim)) {
         return Step::Rest;
     }
     let mut plan = Plan::default();
@@ -100,6 +117,24 @@ fn release(claim: &PersistentVolumeClaim, users: &[Pod]) -> Step {
     released.metadata.finalizers.get_or_insert_default().retain(|finalizer| finalizer != PROTECTION);
     plan.update(&released);
     Step::Do(plan)
+}
+
+fn uses(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
+    let name = claim.metadata.name.as_deref().unwrap_or_default();
+    needed(pod).iter().any(|needed| matches!(needed, Needed::Claim(claim) if claim == name))
+}
+
+/// A deleted volume that no claim is bound to needs no more protection.
+pub(super) fn release_volume(volume: &PersistentVolume) -> Plan {
+    let mut plan = Plan::default();
+    let protected = volume.metadata.finalizers.iter().flatten().any(|known| known == VOLUME_PROTECTION);
+    let claimed = volume.spec.as_ref().is_some_and(|spec| spec.claim_ref.is_some());
+    if volume.metadata.deletion_timestamp.is_some() && protected && !claimed {
+        let mut released = volume.clone();
+        released.metadata.finalizers.get_or_insert_default().retain(|known| known != VOLUME_PROTECTION);
+        plan.update(&released);
+    }
+    plan
 }
 
 fn fits(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
@@ -166,7 +201,7 @@ mod tests {
     #[test]
     fn a_claim_gets_a_volume_of_its_own_size() {
         let claim = claim(None);
-        let Step::Bind(plan, volume) = step(&claim, &[], &[], Timestamp::UNIX_EPOCH) else {
+        let Step::Bind(plan, volume) = step(&claim, &Around::default(), Timestamp::UNIX_EPOCH) else {
             panic!("not bound")
         };
         assert_eq!(plan.writes.len(), 2, "the volume and an event");
@@ -177,21 +212,21 @@ mod tests {
             (status.phase.as_deref(), status.capacity.unwrap()["storage"].0.as_str()),
             (Some("Bound"), "1Gi")
         );
-        assert_eq!(step(&bound, &[*volume], &[], Timestamp::UNIX_EPOCH), Step::Rest);
+        let around = Around { volumes: vec![*volume], ..Around::default() };
+        assert_eq!(step(&bound, &around, Timestamp::UNIX_EPOCH), Step::Rest);
     }
 
     #[test]
     fn an_empty_class_waits_for_a_volume_made_by_hand() {
         let claim = claim(Some(""));
-        assert!(matches!(step(&claim, &[], &[], Timestamp::UNIX_EPOCH), Step::Do(_)));
+        assert!(matches!(step(&claim, &Around::default(), Timestamp::UNIX_EPOCH), Step::Do(_)));
         let volume: PersistentVolume = serde_json::from_value(json!({
             "metadata": { "name": "mine" },
             "spec": { "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" } },
         }))
         .unwrap();
-        let Step::Bind(_, taken) = step(&claim, &[volume], &[], Timestamp::UNIX_EPOCH) else {
-            panic!("not bound")
-        };
+        let around = Around { volumes: vec![volume], ..Around::default() };
+        let Step::Bind(_, taken) = step(&claim, &around, Timestamp::UNIX_EPOCH) else { panic!("not bound") };
         assert_eq!(taken.spec.unwrap().claim_ref.unwrap().uid.as_deref(), Some("u1"));
     }
 
@@ -203,7 +238,25 @@ mod tests {
         let pod: Pod = serde_json::from_value(json!({ "spec": { "containers": [],
             "volumes": [{ "name": "v", "persistentVolumeClaim": { "claimName": "data" } }] } }))
         .unwrap();
-        assert_eq!(step(&claim, &[], &[pod], Timestamp::UNIX_EPOCH), Step::Rest);
-        assert!(matches!(step(&claim, &[], &[], Timestamp::UNIX_EPOCH), Step::Do(_)));
+        let used = Around { users: vec![pod], ..Around::default() };
+        assert_eq!(step(&claim, &used, Timestamp::UNIX_EPOCH), Step::Rest);
+        assert!(matches!(step(&claim, &Around::default(), Timestamp::UNIX_EPOCH), Step::Do(_)));
+    }
+
+    #[test]
+    fn a_class_must_exist_and_may_want_a_user_first() {
+        let claim = claim(Some("slow"));
+        let at = |around: &Around| step(&claim, around, Timestamp::UNIX_EPOCH);
+        assert!(matches!(at(&Around::default()), Step::Do(_)), "no such class");
+        let class: StorageClass = serde_json::from_value(json!({ "metadata": { "name": "slow" },
+            "provisioner": "x.y/z", "volumeBindingMode": "WaitForFirstConsumer" }))
+        .unwrap();
+        let mut around = Around { classes: vec![class], ..Around::default() };
+        assert!(matches!(at(&around), Step::Do(_)), "nobody uses it yet");
+        let pod: Pod = serde_json::from_value(json!({ "spec": { "containers": [],
+            "volumes": [{ "name": "v", "persistentVolumeClaim": { "claimName": "data" } }] } }))
+        .unwrap();
+        around.users.push(pod);
+        assert!(matches!(at(&around), Step::Bind(..)));
     }
 }

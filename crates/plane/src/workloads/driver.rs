@@ -9,7 +9,8 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Endpoints, Namespace, PersistentVolume, PersistentVolumeClaim, Pod, Service, ServiceAccount,
+    ConfigMap, Endpoints, Namespace, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service,
+    ServiceAccount,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -20,9 +21,10 @@ use super::queue::{Controller, Key, Queue, concerned, key_of};
 use super::view::View;
 use super::{
     Workloads, adoption, claim, cron_job, daemon_set, deployment, endpoints, job, namespace, node,
-    replica_set, stateful_set,
+    replica_set, stateful_set, token_secret,
 };
 use crate::Plane;
+use crate::auth::Account;
 use crate::clock;
 use crate::internal::Internal;
 use crate::plane::WeakPlane;
@@ -110,6 +112,8 @@ impl Driver {
             Controller::CronJob => self.cron_job(plane, &key).await,
             Controller::Service => self.service(plane, &key).await,
             Controller::Claim => self.claim(plane, &key).await,
+            Controller::Volume => self.volume(plane, &key).await,
+            Controller::TokenSecret => self.token_secret(plane, &key).await,
             Controller::Namespace => self.namespace(plane, &key).await,
         };
         match outcome {
@@ -236,8 +240,12 @@ impl Driver {
         let Some(claim) = view.get::<PersistentVolumeClaim>(&key.namespace, &key.name) else {
             return self.reclaim(plane, key).await;
         };
-        let (volumes, users) = (view.list(""), view.list(&key.namespace));
-        match claim::step(&claim, &volumes, &users, plane.clock().now()) {
+        let around = claim::Around {
+            volumes: view.list(""),
+            classes: view.list(""),
+            users: view.list(&key.namespace),
+        };
+        match claim::step(&claim, &around, plane.clock().now()) {
             claim::Step::Rest => Ok(None),
             claim::Step::Do(plan) => run(plane, plan).await,
             claim::Step::Bind(plan, volume) => {
@@ -253,6 +261,27 @@ impl Driver {
                 Ok(None)
             }
         }
+    }
+
+    /// A deleted volume goes when no claim has it any more.
+    async fn volume(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
+        let Some(volume) = self.view().get::<PersistentVolume>("", &key.name) else { return Ok(None) };
+        run(plane, claim::release_volume(&volume)).await
+    }
+
+    async fn token_secret(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
+        let view = self.view();
+        let Some(secret) = view.get::<Secret>(&key.namespace, &key.name) else { return Ok(None) };
+        let Some(name) = token_secret::account(&secret) else { return Ok(None) };
+        let owner = view.get::<ServiceAccount>(&key.namespace, name);
+        let plan = token_secret::plan(&secret, owner.as_ref(), self.kubelet.root_ca(), |uid| {
+            let account = Account { name: name.to_owned(), uid: uid.to_owned() };
+            let issuer = &plane.guard().authenticator()?.issuer;
+            issuer
+                .issue_legacy(&key.namespace, &account, &key.name)
+                .map_err(|error| Error::internal(error.to_string()))
+        })?;
+        run(plane, plan).await
     }
 
     /// Volumes made for a claim that is gone go too.

@@ -23,6 +23,7 @@ mod queue;
 mod replica_set;
 mod schedule;
 mod stateful_set;
+mod token_secret;
 mod view;
 
 use std::sync::Arc;

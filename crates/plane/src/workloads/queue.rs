@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Service};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret, Service};
 use tokio::time::Instant;
 
 use super::namespace::{DEFAULT_ACCOUNT, ROOT_CA};
+use super::token_secret;
 use super::view::View;
 use crate::store::{Change, Object};
 
@@ -29,6 +30,8 @@ pub(super) enum Controller {
     Pod,
     Service,
     Claim,
+    Volume,
+    TokenSecret,
     Namespace,
 }
 
@@ -43,6 +46,7 @@ const WATCHED: &[(&str, Controller)] = &[
     ("/pods", Controller::Pod),
     ("/services", Controller::Service),
     ("/persistentvolumeclaims", Controller::Claim),
+    ("/persistentvolumes", Controller::Volume),
     ("/namespaces", Controller::Namespace),
 ];
 
@@ -87,16 +91,25 @@ pub(super) fn concerned(view: &View, change: &Change) -> Vec<Key> {
                     ));
                 }
             }
-            if change.removed {
+            // A claim may wait for its last user to go, or for its first one to come.
+            let finished = |(name, value): &(Box<str>, Box<str>)| {
+                &**name == "status.phase" && matches!(&**value, "Succeeded" | "Failed")
+            };
+            let came = change.old.is_none();
+            let left = change.removed || facts.fields.iter().any(finished);
+            if came || left {
                 let claims = view.list::<PersistentVolumeClaim>(&facts.namespace);
-                let leaving = claims.into_iter().filter(|claim| claim.metadata.deletion_timestamp.is_some());
-                keys.extend(leaving.map(|claim| {
+                let waiting = claims.into_iter().filter(|claim| {
+                    let unbound = claim.spec.as_ref().is_none_or(|spec| spec.volume_name.is_none());
+                    left && claim.metadata.deletion_timestamp.is_some() || came && unbound
+                });
+                keys.extend(waiting.map(|claim| {
                     key(Controller::Claim, &facts.namespace, &claim.metadata.name.unwrap_or_default())
                 }));
             }
         }
         "/endpoints" => keys.push(key(Controller::Service, &facts.namespace, &facts.name)),
-        "/persistentvolumes" if !change.removed => {
+        "/persistentvolumes" | "storage.k8s.io/storageclasses" if !change.removed => {
             let waiting = view.list::<PersistentVolumeClaim>("");
             let waiting = waiting
                 .into_iter()
@@ -106,8 +119,24 @@ pub(super) fn concerned(view: &View, change: &Change) -> Vec<Key> {
                 key(Controller::Claim, &meta.namespace.unwrap_or_default(), &meta.name.unwrap_or_default())
             }));
         }
-        "/serviceaccounts" if &*facts.name == DEFAULT_ACCOUNT => {
-            keys.push(key(Controller::Namespace, "", &facts.namespace))
+        "/serviceaccounts" => {
+            if &*facts.name == DEFAULT_ACCOUNT {
+                keys.push(key(Controller::Namespace, "", &facts.namespace));
+            }
+            let secrets = view.list::<Secret>(&facts.namespace);
+            let tokens =
+                secrets.into_iter().filter(|secret| token_secret::account(secret) == Some(&*facts.name));
+            keys.extend(tokens.map(|secret| {
+                key(Controller::TokenSecret, &facts.namespace, &secret.metadata.name.unwrap_or_default())
+            }));
+        }
+        "/secrets"
+            if facts
+                .fields
+                .iter()
+                .any(|(name, value)| &**name == "type" && &**value == token_secret::TYPE) =>
+        {
+            keys.push(key(Controller::TokenSecret, &facts.namespace, &facts.name));
         }
         "/configmaps" if &*facts.name == ROOT_CA => {
             keys.push(key(Controller::Namespace, "", &facts.namespace))

@@ -136,7 +136,6 @@ fn create(
     let set_name = set.metadata.name.clone().unwrap_or_default();
     let name = format!("{set_name}-{number}");
     let mut pod = pods::of_template(set, &spec.template);
-    pod.metadata.generate_name = None;
     pod.metadata.name = Some(name.clone());
     let labels = pod.metadata.labels.get_or_insert_default();
     labels.insert(REVISION.into(), update.into());

@@ -41,20 +41,22 @@ impl Write<'_> {
         life::admit_namespace(self.plane, resource, self.namespace, metadata::text(&object, "name"))?;
         let before = object.clone();
         let name = metadata::text(&object, "name").to_string();
-        let mut object = self.mutate(Operation::Create, &name, object, &Value::Null).await?;
-        if object != before {
-            shape::prune(resource, &mut object, self.applied);
-            shape::complete(resource, &mut object);
-            metadata::tidy(&mut object, self.warnings); // nobody owns what admission adds
+        let mut admitted = self.mutate(Operation::Create, &name, object, &Value::Null).await?;
+        if admitted != before {
+            shape::prune(resource, &mut admitted, self.applied);
+            shape::complete(resource, &mut admitted);
+            metadata::tidy(&mut admitted, self.warnings); // nobody owns what admission adds
         }
-        life::prepare_create(resource, &mut object);
 
-        let generated = metadata::text(&object, "name")
+        let generated = metadata::text(&admitted, "name")
             .is_empty()
-            .then(|| metadata::text(&object, "generateName").to_string());
+            .then(|| metadata::text(&admitted, "generateName").to_string());
         let generated = generated.filter(|base| !base.is_empty());
         let mut tries = 0;
         loop {
+            // What follows from the name must not outlive a name that was taken.
+            let mut object =
+                if generated.is_some() { admitted.clone() } else { std::mem::take(&mut admitted) };
             if let Some(base) = &generated {
                 metadata::of(&mut object).insert("name".into(), metadata::generate(base).into());
             }
@@ -64,11 +66,12 @@ impl Write<'_> {
             if resource.traits.generation {
                 meta.insert("generation".into(), json!(1));
             }
+            life::prepare_create(resource, &mut object);
             let name = metadata::text(&object, "name").to_string();
             let mut errors = metadata::check(&object, resource, self.warnings);
             errors.extend(shape::check(resource, &object, None, self.warnings));
             if !errors.is_empty() {
-                return Err(Error::invalid(&resource.names, &name, &errors));
+                return Err(self.invalid(&name, &errors));
             }
             self.admit(Operation::Create, &name, &object, &Value::Null).await?;
             let store = self.plane.store();
@@ -78,7 +81,7 @@ impl Write<'_> {
                     None => Ok(Outcome::Dry(object)),
                 };
             }
-            let draft = self.draft(object.clone()).await?;
+            let draft = self.draft(object).await?;
             match store.put(&resource.table, &draft, Expect::Absent) {
                 Ok(stored) => {
                     life::stored(self.plane, resource, &stored);

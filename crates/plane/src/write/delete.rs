@@ -138,6 +138,7 @@ impl Write<'_> {
         let resource = self.resource;
         life::admit_delete(self.plane, resource, name)?;
         let old = versions::present(self.plane, resource, live).await?;
+        self.mutate(Operation::Delete, name, Value::Null, &old).await?;
         self.admit(Operation::Delete, name, &Value::Null, &old).await?;
         let mut object = old.clone();
         self.mark_propagation(&mut object, options);

@@ -38,7 +38,7 @@ pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
 }
 
 /// Five characters that spell nothing, after at most 58 of the given base.
-pub(super) fn generate(base: &str) -> String {
+pub(crate) fn generate(base: &str) -> String {
     let mut rng = rand::rng();
     let mut name: String = base.chars().take(58).collect();
     name.extend((0..5).map(|_| RANDOM[rng.random_range(0..RANDOM.len())] as char));
@@ -222,14 +222,9 @@ fn finalizers(object: &Value, resource: &Resource, warnings: &Warnings, errors: 
 }
 
 /// Fields of the metadata that no update changes.
-const KEPT: &[&str] = &[
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-    "selfLink",
-];
+const KEPT: &[&str] = &["uid", "creationTimestamp", "generation", "selfLink"];
+/// Fields that a deletion has set stay; setting them by hand is refused, not overlooked.
+const DELETION: &[&str] = &["deletionTimestamp", "deletionGracePeriodSeconds"];
 
 /// Puts back what an update may not change.
 pub(super) fn keep(object: &mut Value, old: &Value) {
@@ -241,11 +236,23 @@ pub(super) fn keep(object: &mut Value, old: &Value) {
             None => metadata.remove(*field),
         };
     }
+    for field in DELETION {
+        if let Some(value) = old.get(*field) {
+            metadata.insert((*field).into(), value.clone());
+        }
+    }
 }
 
 /// Refusals specific to updates.
 pub(super) fn check_update(object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    for field in DELETION {
+        let given = &object["metadata"][*field];
+        if !given.is_null() && *given != old["metadata"][*field] {
+            let path = format!("metadata.{field}");
+            errors.push(FieldError::invalid(path.as_str(), given.clone(), "field is immutable"));
+        }
+    }
     if old["metadata"]["deletionTimestamp"].is_string() {
         let had = old["metadata"]["finalizers"].as_array().map_or(&[][..], Vec::as_slice);
         let now = object["metadata"]["finalizers"].as_array().map_or(&[][..], Vec::as_slice);

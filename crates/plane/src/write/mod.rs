@@ -7,6 +7,7 @@ mod book;
 mod create;
 mod delete;
 mod metadata;
+mod scalars;
 mod shape;
 pub(crate) mod typed;
 mod update;
@@ -18,6 +19,9 @@ use serde_json::{Value, json};
 
 pub(crate) use create::namespace_terminating;
 pub(crate) use delete::{DeleteOptions, Deleted, Propagation};
+pub(crate) use metadata::generate as generate_name;
+pub(crate) use scalars::base64_stops;
+pub(crate) use shape::decoded;
 pub(crate) use update::Edit;
 pub(crate) use versions::{present, present_all};
 
@@ -26,7 +30,7 @@ use crate::hooks::{AdmissionRequest, Operation, User};
 use crate::resource::Resource;
 use crate::server::Warnings;
 use crate::server::params::FieldValidation;
-use crate::status::Result;
+use crate::status::{Error, FieldError, Result};
 use crate::store::{Draft, Object};
 
 /// One write on its way.
@@ -106,6 +110,13 @@ impl<'a> Write<'a> {
             options,
             warnings: Vec::new(),
         }
+    }
+
+    /// The refusal of an invalid object. Events of either group are refused as those of the core one.
+    fn invalid(&self, name: &str, errors: &[FieldError]) -> Error {
+        let names = &self.resource.names;
+        let group = if &*names.kind == "Event" && !self.resource.is_custom() { "" } else { &*names.group };
+        Error::invalid_kind(group, &names.kind, name, errors)
     }
 
     /// Runs mutating admission over the object.

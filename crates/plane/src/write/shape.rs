@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::typed;
 use crate::builtin;
 use crate::resource::Resource;
 use crate::schema;
@@ -72,6 +73,16 @@ pub(super) fn complete(resource: &Resource, object: &mut Value) {
     }
 }
 
+/// An object that somebody else has changed, read anew as its kind: typed, pruned, completed. The error is the decoder's.
+pub(crate) fn decoded(resource: &Resource, mut object: Value) -> Result<Value, String> {
+    if let Some(mismatch) = typed::mismatch(resource, &object) {
+        return Err(mismatch.text());
+    }
+    prune(resource, &mut object, false);
+    complete(resource, &mut object);
+    Ok(object)
+}
+
 /// Everything wrong with an object; `old` on update.
 pub(super) fn check(
     resource: &Resource,
@@ -80,11 +91,14 @@ pub(super) fn check(
     warnings: &Warnings,
 ) -> Vec<FieldError> {
     let Some(custom) = &resource.custom else {
-        return if is_definition(resource) {
-            schema::crd::check(object, old)
-        } else {
-            builtin::validate(&resource.gvk, object, old)
-        };
+        if is_definition(resource) {
+            return schema::crd::check(object, old);
+        }
+        let errors = builtin::validate(&resource.gvk, object, old);
+        if errors.is_empty() {
+            warnings.extend(builtin::warnings(&resource.gvk, object, old));
+        }
+        return errors;
     };
     let found = schema::validate(&custom.structural, object, old);
     warnings.extend(found.warnings);

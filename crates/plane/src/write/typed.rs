@@ -2,24 +2,49 @@
 
 use serde_json::Value;
 
+use super::scalars::{base64_stops, quantity, time};
 use crate::resource::Resource;
 use crate::schema::{Additional, Schema, Type};
 
-/// A value of the wrong type.
-pub(crate) struct Mismatch {
-    /// What was found: `number`.
-    found: String,
-    /// The innermost struct and the path from the root: `DeploymentSpec.spec.replicas`.
-    field: String,
-    /// What was wanted: `int32`.
-    pub(crate) wanted: String,
+/// A value that Go's decoder does not take.
+pub(crate) enum Mismatch {
+    /// Of the wrong type.
+    Type {
+        /// What was found: `number`.
+        found: String,
+        /// The innermost struct and the path from the root: `DeploymentSpec.spec.replicas`.
+        field: String,
+        /// What was wanted: `int32`.
+        wanted: String,
+    },
+    /// A string that is to be base64 and is not; where it stops being so.
+    Base64(usize),
+    /// A string that is to be an amount and is not.
+    Quantity(&'static str),
+    /// A string that is to be a time and is not, and how that is said.
+    Time(String),
 }
 
 impl Mismatch {
     /// The decoder's sentence.
     pub(crate) fn text(&self) -> String {
-        let Self { found, field, wanted } = self;
-        format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
+        match self {
+            Self::Type { found, field, wanted } => {
+                format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
+            }
+            Self::Base64(at) => format!("illegal base64 data at input byte {at}"),
+            Self::Quantity(why) => (*why).to_owned(),
+            Self::Time(why) => why.clone(),
+        }
+    }
+
+    /// The sentence of the other decoder, which reads strategic merge patches.
+    pub(crate) fn patch_text(&self) -> String {
+        match self {
+            Self::Type { wanted, .. } => format!("unrecognized type: {wanted}"),
+            Self::Base64(_) => format!("error decoding from json: {}", self.text()),
+            Self::Quantity(_) | Self::Time(_) => self.text(),
+        }
     }
 }
 
@@ -35,12 +60,22 @@ pub(crate) fn mismatch(resource: &Resource, object: &Value) -> Option<Mismatch> 
 fn look<'a>(schema: &'a Schema, value: &'a Value, path: &mut Vec<&'a str>, owner: &str) -> Option<Mismatch> {
     let fails = |found: String| {
         let field = format!("{owner}.{}", path.join("."));
-        Some(Mismatch { found, field, wanted: go_type(schema) })
+        Some(Mismatch::Type { found, field, wanted: go_type(schema) })
     };
+    match (schema.definition.as_deref(), value) {
+        (Some("resource.Quantity"), _) => return quantity(value).map(Mismatch::Quantity),
+        (Some("meta.v1.Time" | "meta.v1.MicroTime"), Value::String(text)) => {
+            return time(text).err().map(Mismatch::Time);
+        }
+        _ => {}
+    }
     if value.is_null() || schema.int_or_string || schema.preserve_unknown || reads_itself(schema) {
         return None;
     }
     match (schema.kind?, value) {
+        (Type::String, Value::String(text)) if schema.format.as_deref() == Some("byte") => {
+            base64_stops(text.as_bytes()).map(Mismatch::Base64)
+        }
         (Type::String, Value::String(_))
         | (Type::Boolean, Value::Bool(_))
         | (Type::Number, Value::Number(_)) => None,
@@ -85,7 +120,7 @@ fn reads_itself(schema: &Schema) -> bool {
     schema.definition.as_deref().is_some_and(|name| {
         matches!(
             name.rsplit('.').next(),
-            Some("Quantity" | "IntOrString" | "Time" | "MicroTime" | "RawExtension" | "JSON" | "FieldsV1")
+            Some("IntOrString" | "Time" | "MicroTime" | "RawExtension" | "JSON" | "FieldsV1")
         ) || name.contains("JSONSchemaProps")
     })
 }

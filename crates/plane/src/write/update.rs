@@ -76,13 +76,14 @@ impl Write<'_> {
             self.book(Some(&before), &mut object);
         }
 
+        life::prepare_update(resource, &mut object);
         let mut errors = metadata::check(&object, resource, self.warnings);
         // The real server checks this twice, and tells it twice.
         let forbidden = metadata::check_update(&object, &old);
         errors.extend(forbidden.iter().cloned().chain(forbidden.iter().cloned()));
         errors.extend(shape::check(resource, &object, Some(&old), self.warnings));
         if !errors.is_empty() {
-            return Err(Error::invalid(&resource.names, name, &errors));
+            return Err(self.invalid(name, &errors));
         }
         if resource.traits.generation && self.bumps_generation(&object, &old) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;

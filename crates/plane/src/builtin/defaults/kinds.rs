@@ -11,6 +11,7 @@ pub(super) fn before(gvk: &GroupVersionKind, object: &mut Value) {
         ("batch", "Job") => job(object),
         ("", "Service") => service(object),
         ("", "Pod") => pod(object),
+        ("autoscaling", "HorizontalPodAutoscaler") if &*gvk.version == "v1" => old_autoscaler(object),
         _ => {}
     }
 }
@@ -24,6 +25,8 @@ pub(super) fn after(gvk: &GroupVersionKind, object: &mut Value) {
         ("", "Service") => ports_target_themselves(object),
         ("", "Pod") => host_ports(object),
         ("networking.k8s.io", "NetworkPolicy") => policy_types(object),
+        ("autoscaling", "HorizontalPodAutoscaler") => scaling_behavior(object),
+        ("batch", "Job") => labels_of_template(object),
         ("apps", "StatefulSet") => claim_templates(object),
         ("apps", "DaemonSet") => template_generation(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => crate::schema::crd::default(object),
@@ -100,6 +103,17 @@ fn job(object: &mut Value) {
     set(spec, "manualSelector", json!(false));
 }
 
+/// A Job without labels has those of its template.
+fn labels_of_template(object: &mut Value) {
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    if labels.as_object().is_some_and(|all| !all.is_empty())
+        && let Some(meta) = fields(object, "metadata")
+        && meta.get("labels").and_then(Value::as_object).is_none_or(Map::is_empty)
+    {
+        meta.insert("labels".into(), labels);
+    }
+}
+
 fn service(object: &mut Value) {
     let Some(spec) = fields(object, "spec") else { return };
     set(spec, "sessionAffinity", json!("None"));
@@ -171,6 +185,36 @@ fn policy_types(object: &mut Value) {
     if !filled("policyTypes") {
         let types = if filled("egress") { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
         spec.insert("policyTypes".into(), types);
+    }
+}
+
+/// The first version knows one metric; the others are in an annotation.
+fn old_autoscaler(object: &mut Value) {
+    let only = object["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/metrics"].is_null();
+    let Some(spec) = fields(object, "spec") else { return };
+    set(spec, "minReplicas", json!(1));
+    if only {
+        set(spec, "targetCPUUtilizationPercentage", json!(80));
+    }
+}
+
+/// A behaviour that is given at all is completed for both directions.
+fn scaling_behavior(object: &mut Value) {
+    let Some(Value::Object(behavior)) = object.pointer_mut("/spec/behavior") else { return };
+    let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
+    let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
+    let directions = [("scaleUp", Some(0), json!([pods, percent])), ("scaleDown", None, json!([percent]))];
+    for (direction, window, policies) in directions {
+        let rules = behavior.entry(direction).or_insert_with(|| json!({}));
+        if rules.is_null() {
+            *rules = json!({});
+        }
+        let Value::Object(rules) = rules else { continue };
+        set(rules, "selectPolicy", json!("Max"));
+        set(rules, "policies", policies);
+        if let Some(seconds) = window {
+            set(rules, "stabilizationWindowSeconds", json!(seconds));
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 //! ConfigMaps, Secrets, claims and events.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::{Errors, list, text};
-use crate::builtin::names::config_key;
+use super::{Errors, list, present, text};
+use crate::builtin::names::{config_key, qualified_name};
 use crate::builtin::quantity::Quantity;
+use crate::server::json;
 use crate::status::FieldError;
 
 const MAX_SIZE: usize = 1024 * 1024;
@@ -50,6 +53,14 @@ pub(super) fn secret(object: &Value, errors: &mut Errors) {
         "kubernetes.io/tls" => &["tls.crt", "tls.key"],
         "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
         "kubernetes.io/dockercfg" => &[".dockercfg"],
+        "kubernetes.io/basic-auth" => {
+            // Either will do.
+            if ["username", "password"].iter().all(|key| object["data"].get(*key).is_none()) {
+                &["username", "password"]
+            } else {
+                &[]
+            }
+        }
         "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
         "kubernetes.io/service-account-token" => {
             const KEY: &str = "kubernetes.io/service-account.name";
@@ -62,6 +73,12 @@ pub(super) fn secret(object: &Value, errors: &mut Errors) {
     };
     for key in needed.iter().filter(|key| object["data"].get(**key).is_none()) {
         errors.push(FieldError::required(format!("data[{key}]"), ""));
+    }
+    for key in [".dockerconfigjson", ".dockercfg"].into_iter().filter(|key| needed.contains(key)) {
+        let bytes = object["data"][key].as_str().and_then(|text| STANDARD.decode(text).ok());
+        if let Some(why) = bytes.and_then(|bytes| json::parse(&bytes).err()) {
+            errors.push(FieldError::invalid(format!("data[{key}]"), "<secret contents redacted>", why));
+        }
     }
 }
 
@@ -83,26 +100,109 @@ pub(super) fn claim(spec: &Value, errors: &mut Errors) {
     }
 }
 
-pub(super) fn event(object: &Value, errors: &mut Errors) {
-    let own = text(&object["metadata"], "namespace");
-    let about = text(&object["involvedObject"], "namespace");
-    if !about.is_empty() && about != own || about.is_empty() && own != "default" {
-        errors.push(FieldError::invalid("involvedObject.namespace", about, "does not match event.namespace"));
+/// What both kinds of event must have. Those of the new kind carry a time of their own.
+fn common_event(object: &Value, about: &Value, reporter: (&str, &str), errors: &mut Errors) {
+    let (own, namespace) = (text(&object["metadata"], "namespace"), text(about, "namespace"));
+    let mut misplaced = || {
+        let text = "does not match event.namespace";
+        errors.push(FieldError::invalid("involvedObject.namespace", namespace, text));
+    };
+    if object["eventTime"].is_null() {
+        if namespace.is_empty() && own != "default" || !namespace.is_empty() && namespace != own {
+            misplaced();
+        }
+        return;
     }
+    if namespace.is_empty() && !matches!(own, "default" | "kube-system") {
+        misplaced();
+    }
+    let (field, shown) = reporter;
+    let needed = [
+        (field, shown),
+        ("reportingInstance", "reportingInstance"),
+        ("action", "action"),
+        ("reason", "reason"),
+    ];
+    for (field, shown) in needed {
+        let value = text(object, field);
+        if value.is_empty() {
+            errors.push(FieldError::required(shown, ""));
+        } else if value.len() > 128 && field == shown && field != "reportingController" {
+            errors.push(FieldError::invalid(shown, "", "can have at most 128 characters"));
+        }
+    }
+    if let Err(why) = qualified_name(text(object, field))
+        && !text(object, field).is_empty()
+    {
+        errors.push(FieldError::invalid(shown, text(object, field), why));
+    }
+}
+
+pub(super) fn event(object: &Value, errors: &mut Errors) {
+    let reporter = ("reportingComponent", "reportingComponent");
+    common_event(object, &object["involvedObject"], reporter, errors);
 }
 
 /// An event of `events.k8s.io`, which is stricter.
 pub(super) fn new_event(object: &Value, errors: &mut Errors) {
+    let reporter = ("reportingController", "reportingController");
+    common_event(object, &object["regarding"], reporter, errors);
     if object["eventTime"].is_null() {
         errors.push(FieldError::required("eventTime", ""));
-    }
-    for field in ["reportingController", "reportingInstance", "action", "reason"] {
-        if text(object, field).is_empty() {
-            errors.push(FieldError::required(field, ""));
-        }
     }
     let kind = text(object, "type");
     if !matches!(kind, "Normal" | "Warning") {
         errors.push(FieldError::invalid("type", "", format!("has invalid value: {kind}")));
+    }
+    let old = [
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+        ("deprecatedCount", "count"),
+    ];
+    for (field, shown) in old.into_iter().filter(|(field, _)| !object[*field].is_null()) {
+        let given = object[field].clone();
+        errors.push(FieldError::invalid(
+            shown,
+            if given.is_i64() { given } else { "".into() },
+            "needs to be unset",
+        ));
+    }
+}
+
+pub(super) fn volume(spec: &Value, errors: &mut Errors) {
+    const SOURCES: [&str; 12] = [
+        "awsElasticBlockStore",
+        "azureDisk",
+        "azureFile",
+        "cephfs",
+        "cinder",
+        "csi",
+        "fc",
+        "hostPath",
+        "iscsi",
+        "local",
+        "nfs",
+        "rbd",
+    ];
+    if list(spec, "accessModes").is_empty() {
+        errors.push(FieldError::required("spec.accessModes", ""));
+    }
+    let capacity = spec["capacity"].as_object();
+    if capacity.is_none_or(Map::is_empty) {
+        errors.push(FieldError::required("spec.capacity", ""));
+    }
+    if capacity.is_none_or(|all| all.len() != 1 || !all.contains_key("storage")) {
+        let shown = spec.get("capacity").cloned().unwrap_or(Value::Null);
+        errors.push(FieldError::not_supported("spec.capacity", shown, &["storage"]));
+    }
+    if !SOURCES.iter().any(|source| present(spec, source)) {
+        errors.push(FieldError::required("spec", "must specify a volume type"));
+    }
+}
+
+pub(super) fn storage_class(object: &Value, errors: &mut Errors) {
+    let policy = text(object, "reclaimPolicy");
+    if !matches!(policy, "" | "Delete" | "Retain") {
+        errors.push(FieldError::not_supported("reclaimPolicy", policy, &["Delete", "Retain"]));
     }
 }

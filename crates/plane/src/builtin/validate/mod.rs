@@ -44,12 +44,20 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> Errors {
         ("", "ConfigMap") => config::config_map(object, &mut errors),
         ("", "Secret") => config::secret(object, &mut errors),
         ("", "PersistentVolumeClaim") => config::claim(spec, &mut errors),
+        ("", "PersistentVolume") => config::volume(spec, &mut errors),
+        ("storage.k8s.io", "StorageClass") => config::storage_class(object, &mut errors),
+        ("", "Endpoints") => network::endpoints(object, &mut errors),
+        ("discovery.k8s.io", "EndpointSlice") => network::endpoint_slice(object, &mut errors),
+        ("scheduling.k8s.io", "PriorityClass") => workloads::priority_class(object, &mut errors),
         ("", "Event") => config::event(object, &mut errors),
         ("events.k8s.io", "Event") => config::new_event(object, &mut errors),
         ("apps", kind @ ("Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")) => {
             workloads::check(kind, spec, &mut errors);
         }
-        ("batch", "Job") => workloads::job(spec, "spec", &mut errors),
+        ("batch", "Job") => {
+            workloads::generated_selector(object, &mut errors);
+            workloads::job(spec, "spec", &mut errors);
+        }
         ("batch", "CronJob") => workloads::cron_job(object, &mut errors),
         ("autoscaling", "HorizontalPodAutoscaler") => workloads::autoscaler(spec, &mut errors),
         ("policy", "PodDisruptionBudget") => workloads::disruption_budget(spec, &mut errors),
@@ -66,6 +74,12 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> Errors {
             "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
         ) => {
             admission::webhooks(object, &mut errors);
+        }
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            admission::policy(spec, &mut errors);
+        }
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
+            admission::policy_binding(spec, &mut errors);
         }
         _ => {}
     }

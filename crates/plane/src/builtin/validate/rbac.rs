@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Errors, list, text};
+use crate::builtin::names::dns_subdomain;
 use crate::status::FieldError;
 
 pub(super) fn role(kind: &str, object: &Value, errors: &mut Errors) {
@@ -67,6 +68,11 @@ pub(super) fn binding(kind: &str, object: &Value, errors: &mut Errors) {
         let group = text(subject, "apiGroup");
         match text(subject, "kind") {
             "ServiceAccount" => {
+                if let Err(why) = dns_subdomain(text(subject, "name"))
+                    && !text(subject, "name").is_empty()
+                {
+                    errors.push(FieldError::invalid(at("name"), text(subject, "name"), why));
+                }
                 if !group.is_empty() {
                     errors.push(FieldError::not_supported(at("apiGroup"), group, &[""]));
                 }

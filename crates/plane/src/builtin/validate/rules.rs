@@ -69,13 +69,19 @@ const ROWS: &[(&str, &str, Rule)] = &[
 ];
 
 /// Fields with an enum in the schema whose refusal is worded otherwise, in the file of their kind.
-const OWN_WORDS: [(&str, &str); 9] = [
+const OWN_WORDS: [(&str, &str); 15] = [
     ("core.v1.PodSpec", "restartPolicy"),
     ("apps.v1.DeploymentStrategy", "type"),
     ("apps.v1.StatefulSetSpec", "podManagementPolicy"),
     ("apps.v1.StatefulSetUpdateStrategy", "type"),
     ("networking.v1.NetworkPolicySpec", "policyTypes"),
     ("networking.v1.HTTPIngressPath", "pathType"),
+    ("networking.v1.NetworkPolicyPort", "protocol"),
+    ("scheduling.v1.PriorityClass", "preemptionPolicy"),
+    ("storage.v1.StorageClass", "reclaimPolicy"),
+    ("discovery.v1.EndpointSlice", "addressType"),
+    ("autoscaling.v2.HPAScalingRules", "selectPolicy"),
+    ("autoscaling.v2.HPAScalingPolicy", "type"),
     ("core.v1.PersistentVolumeClaimSpec", "accessModes"),
     ("admissionregistration.v1.ValidatingWebhook", "sideEffects"),
     ("admissionregistration.v1.MutatingWebhook", "sideEffects"),

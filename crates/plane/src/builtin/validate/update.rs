@@ -15,7 +15,6 @@ const FIXED: &[(&str, &str, &[&str])] = &[
         "batch",
         "Job",
         &[
-            "spec.completions",
             "spec.selector",
             "spec.template",
             "spec.podFailurePolicy",
@@ -27,7 +26,8 @@ const FIXED: &[(&str, &str, &[&str])] = &[
     ("", "Secret", &["type"]),
     ("storage.k8s.io", "StorageClass", &["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"]),
     ("discovery.k8s.io", "EndpointSlice", &["addressType"]),
-    ("scheduling.k8s.io", "PriorityClass", &["value", "preemptionPolicy"]),
+    ("scheduling.k8s.io", "PriorityClass", &["preemptionPolicy"]),
+    ("apps", "ControllerRevision", &["data"]),
     ("networking.k8s.io", "IngressClass", &["spec.controller"]),
 ];
 
@@ -48,6 +48,11 @@ pub(super) fn check(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Errors 
     }
     match (&*gvk.group, &*gvk.kind) {
         ("apps", "StatefulSet") => stateful_set(new, old, &mut errors),
+        ("batch", "Job") => completions(new, old, &mut errors),
+        ("scheduling.k8s.io", "PriorityClass") if at(new, "value") != at(old, "value") => {
+            errors.push(FieldError::forbidden("value", "may not be changed in an update."));
+        }
+        ("events.k8s.io", "Event") => event(new, old, &mut errors),
         ("", "Pod") => pod(new, old, &mut errors),
         ("", "Service") => service(new, old, &mut errors),
         ("", "PersistentVolumeClaim") => claim(new, old, &mut errors),
@@ -110,6 +115,43 @@ fn stateful_set(new: &Value, old: &Value, errors: &mut Errors) {
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
              'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
         ));
+    }
+}
+
+/// Completions stay, unless the Job is indexed and its parallelism goes with them.
+fn completions(new: &Value, old: &Value, errors: &mut Errors) {
+    let (now, before) = (at(new, "spec.completions"), at(old, "spec.completions"));
+    if now == before {
+        return;
+    }
+    let shown = now.cloned().unwrap_or(Value::Null);
+    if at(new, "spec.completionMode").is_none_or(|mode| mode != "Indexed") {
+        errors.push(FieldError::invalid("spec.completions", shown, "field is immutable"));
+    } else if now.is_none() || now != at(new, "spec.parallelism") {
+        let text = "can only be modified in tandem with spec.parallelism";
+        errors.push(FieldError::invalid("spec.completions", shown, text));
+    }
+}
+
+/// An event of the new kind only ever becomes a series. The names are those of the old kind.
+fn event(new: &Value, old: &Value, errors: &mut Errors) {
+    const NAMES: [(&str, &str); 10] = [
+        ("regarding", "involvedObject"),
+        ("reason", "reason"),
+        ("note", "message"),
+        ("deprecatedSource", "source"),
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+        ("deprecatedCount", "count"),
+        ("type", "type"),
+        ("action", "action"),
+        ("related", "related"),
+    ];
+    for (field, shown) in NAMES {
+        if at(new, field) != at(old, field) {
+            let value = at(new, field).cloned().unwrap_or(Value::Null);
+            errors.push(FieldError::invalid(shown, value, "field is immutable"));
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Errors, cron, list, pod, present, text};
 use crate::builtin::names::{label_value, qualified_name};
+use crate::builtin::prepare;
 use crate::status::FieldError;
 
 /// Deployment, ReplicaSet, StatefulSet, DaemonSet.
@@ -172,6 +173,36 @@ fn stateful_set(spec: &Value, errors: &mut Errors) {
     }
 }
 
+/// A Job that lets the server choose its selector may not bring labels that select otherwise.
+pub(super) fn generated_selector(object: &Value, errors: &mut Errors) {
+    let spec = &object["spec"];
+    let Some(selector) = spec.get("selector").filter(|selector| !selector.is_null()) else { return };
+    if spec["manualSelector"] == Value::Bool(true) {
+        return;
+    }
+    let own = prepare::job_labels(object);
+    let labels = &spec["template"]["metadata"]["labels"];
+    for (key, value) in &own {
+        let at = "spec.template.metadata.labels";
+        match labels.get(*key) {
+            None => errors.push(FieldError::required(
+                format!("{at}[{key}]"),
+                format!("must be '{}'", value.as_str().unwrap_or_default()),
+            )),
+            Some(given) if given != value => errors.push(FieldError::invalid(
+                format!("{at}[{key}]"),
+                labels.clone(),
+                format!("must be '{}'", value.as_str().unwrap_or_default()),
+            )),
+            Some(_) => {}
+        }
+    }
+    let expected: Value = own.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    if !matches_labels(selector, &expected) {
+        errors.push(FieldError::invalid("spec.selector", selector.clone(), "`selector` not auto-generated"));
+    }
+}
+
 /// A Job's spec, in a Job or in a CronJob's template.
 pub(super) fn job(spec: &Value, path: &str, errors: &mut Errors) {
     let template = format!("{path}.template.spec");
@@ -240,6 +271,11 @@ pub(super) fn autoscaler(spec: &Value, errors: &mut Errors) {
         (spec["minReplicas"].as_i64().unwrap_or(1), spec["maxReplicas"].as_i64().unwrap_or(0));
     if least < 1 {
         errors.push(FieldError::invalid("spec.minReplicas", least, "must be greater than or equal to 1"));
+        if !list(spec, "metrics").iter().any(|metric| matches!(text(metric, "type"), "Object" | "External")) {
+            let text =
+                "must specify at least one Object or External metric to support scaling to zero replicas";
+            errors.push(FieldError::forbidden("spec.metrics", text));
+        }
     }
     if most < 1 {
         errors.push(FieldError::required("spec.maxReplicas", "must be set and greater than 0"));
@@ -250,6 +286,82 @@ pub(super) fn autoscaler(spec: &Value, errors: &mut Errors) {
             most,
             "must be greater than or equal to `minReplicas`",
         ));
+    }
+    for direction in ["scaleUp", "scaleDown"] {
+        scaling_rules(&spec["behavior"][direction], &format!("spec.behavior.{direction}"), errors);
+    }
+    for (index, metric) in list(spec, "metrics").iter().enumerate() {
+        let at = format!("spec.metrics[{index}]");
+        let kinds = ["ContainerResource", "External", "Object", "Pods", "Resource"];
+        if !kinds.contains(&text(metric, "type")) {
+            // Told twice by the real server, once for the type and once for what it does not go with.
+            for _ in 0..2 {
+                errors.push(FieldError::not_supported(format!("{at}.type"), text(metric, "type"), &kinds));
+            }
+        }
+        let target = &metric["resource"]["target"];
+        if text(metric, "type") == "Resource"
+            && !present(target, "averageUtilization")
+            && !present(target, "averageValue")
+        {
+            let text = "must set either a target raw value or a target utilization";
+            errors.push(FieldError::required(format!("{at}.resource.target.averageUtilization"), text));
+        }
+    }
+}
+
+/// How fast an autoscaler may scale in one direction.
+fn scaling_rules(rules: &Value, path: &str, errors: &mut Errors) {
+    let window = rules["stabilizationWindowSeconds"].as_i64();
+    if let Some(seconds) = window.filter(|seconds| *seconds < 0) {
+        let text = "must be greater than or equal to zero";
+        errors.push(FieldError::invalid(format!("{path}.stabilizationWindowSeconds"), seconds, text));
+    } else if let Some(seconds) = window.filter(|seconds| *seconds > 3600) {
+        let text = "must be less than or equal to 3600";
+        errors.push(FieldError::invalid(format!("{path}.stabilizationWindowSeconds"), seconds, text));
+    }
+    let policy = text(rules, "selectPolicy");
+    if !matches!(policy, "" | "Max" | "Min" | "Disabled") {
+        let supported = &["Disabled", "Max", "Min"];
+        errors.push(FieldError::not_supported(format!("{path}.selectPolicy"), policy, supported));
+    }
+    for (index, policy) in list(rules, "policies").iter().enumerate() {
+        let at = |field: &str| format!("{path}.policies[{index}].{field}");
+        let kind = text(policy, "type");
+        if !matches!(kind, "Pods" | "Percent") {
+            errors.push(FieldError::not_supported(at("type"), kind, &["Percent", "Pods"]));
+        }
+        for field in ["value", "periodSeconds"] {
+            let number = policy[field].as_i64().unwrap_or(0);
+            if number <= 0 {
+                errors.push(FieldError::invalid(at(field), number, "must be greater than zero"));
+            } else if field == "periodSeconds" && number > 1800 {
+                errors.push(FieldError::invalid(at(field), number, "must be less than or equal to 1800"));
+            }
+        }
+    }
+}
+
+pub(super) fn priority_class(object: &Value, errors: &mut Errors) {
+    const HIGHEST: i64 = 1_000_000_000;
+    const SYSTEM: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
+    let name = text(&object["metadata"], "name");
+    if name.starts_with("system-") {
+        if !SYSTEM.contains(&name) {
+            let text = format!(
+                "priority class names with 'system-' prefix are reserved for system use only. error: {name} is not a known \
+                 system priority class"
+            );
+            errors.push(FieldError::forbidden("metadata.name", text));
+        }
+    } else if object["value"].as_i64().is_some_and(|value| value > HIGHEST) {
+        let text = format!("maximum allowed value of a user defined priority is {HIGHEST}");
+        errors.push(FieldError::forbidden("value", text));
+    }
+    let policy = text(object, "preemptionPolicy");
+    if !matches!(policy, "" | "PreemptLowerPriority" | "Never") {
+        let supported = &["PreemptLowerPriority", "Never"];
+        errors.push(FieldError::not_supported("preemptionPolicy", policy, supported));
     }
 }
 

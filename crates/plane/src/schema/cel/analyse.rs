@@ -172,6 +172,9 @@ impl Walk<'_> {
             Kind::Object(fields) => fields.0.get(&select.field).cloned(),
             Kind::Map(_, value) => Some((**value).clone()),
             Kind::Dyn => Some(Kind::Dyn.into()),
+            Kind::Opaque("kubernetes.authorization.Authorizer") if select.field == "requestResource" => {
+                Some(Kind::Opaque("kubernetes.authorization.ResourceCheck").into())
+            }
             _ => {
                 let text = format!("type '{container}' does not support field selection");
                 return self.wrong(id, &text);

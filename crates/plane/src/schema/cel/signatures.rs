@@ -5,7 +5,8 @@
 //!
 //! `s` string, `i` int, `u` uint, `d` double, `b` bool, `y` bytes, `t` timestamp, `r` duration, `l` list, `m` map,
 //! `S` list of strings, `T` type, `o` optional, `a` anything; of the Kubernetes libraries `U` url, `I` ip, `C` cidr,
-//! `Q` quantity, `V` semver, `F` format. As a result also `e` the element of the receiving list, `L` the receiving list
+//! `Q` quantity, `V` semver, `F` format; of questions about rights `A` authorizer, `P` path, `G` group, `R` resource,
+//! `D` decision. As a result also `e` the element of the receiving list, `L` the receiving list
 //! itself, `v` the value inside an optional, `O` an optional string list, `E` an optional of the list's element.
 
 use super::types::{Kind, Ty};
@@ -162,6 +163,21 @@ const ROWS: &[(&str, &[&str], char)] = &[
     ("format.date", &[""], 'F'),
     ("format.datetime", &[""], 'F'),
     ("validate", &["F.s"], 'O'),
+    // Rights, in expressions of admission.
+    ("path", &["A.s"], 'P'),
+    ("group", &["A.s"], 'G'),
+    ("serviceAccount", &["A.ss"], 'A'),
+    ("resource", &["G.s"], 'R'),
+    ("subresource", &["R.s"], 'R'),
+    ("namespace", &["R.s"], 'R'),
+    ("name", &["R.s"], 'R'),
+    ("fieldSelector", &["R.s"], 'R'),
+    ("labelSelector", &["R.s"], 'R'),
+    ("check", &["P.s", "R.s"], 'D'),
+    ("allowed", &["D."], 'b'),
+    ("reason", &["D."], 's'),
+    ("errored", &["D."], 'b'),
+    ("error", &["D."], 's'),
 ];
 
 /// Whether there is a function of that name at all.
@@ -229,6 +245,11 @@ fn opaque(letter: char) -> Option<&'static str> {
         'Q' => "kubernetes.Quantity",
         'V' => "kubernetes.Semver",
         'F' => "kubernetes.NamedFormat",
+        'A' => "kubernetes.authorization.Authorizer",
+        'P' => "kubernetes.authorization.PathCheck",
+        'G' => "kubernetes.authorization.GroupCheck",
+        'R' => "kubernetes.authorization.ResourceCheck",
+        'D' => "kubernetes.authorization.Decision",
         _ => return None,
     })
 }

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use base64::Engine;
 use serde_json::Value;
 
+use super::authz::Asking;
 use super::escape::{escape, unescape};
 use crate::builtin::quantity::Quantity;
 use crate::schema::{ListType, Schema, Type, go_duration, object_meta};
@@ -37,6 +38,10 @@ pub(super) enum Val<'a> {
     Quantity(Quantity),
     Semver(Rc<semver::Version>),
     Format(Rc<str>),
+    /// A question about rights.
+    Asking(Rc<Asking<'a>>),
+    /// A variable that could not be worked out: whoever reads it fails with it.
+    Broken(Rc<str>),
 }
 
 impl<'a> Val<'a> {
@@ -97,7 +102,11 @@ impl<'a> Val<'a> {
                 let json = fields.get(&own).filter(|json| !json.is_null())?;
                 Some(Val::of(inner, json, inner.is_some_and(|s| s.embedded_resource)))
             }
-            Val::Map(map) => map.get(name).cloned().map(Ok),
+            Val::Map(map) => map.get(name).cloned().map(|value| match value {
+                Val::Broken(why) => Err(why.to_string()),
+                value => Ok(value),
+            }),
+            Val::Asking(asking) => asking.field(name).map(Ok),
             _ => None,
         }
     }
@@ -164,6 +173,8 @@ impl<'a> Val<'a> {
             Val::Quantity(_) => "kubernetes.Quantity",
             Val::Semver(_) => "kubernetes.Semver",
             Val::Format(_) => "kubernetes.NamedFormat",
+            Val::Asking(asking) => asking.type_name(),
+            Val::Broken(_) => "error",
         }
     }
 
