@@ -260,3 +260,23 @@ async fn each_version_of_a_definition_shows_what_its_own_schema_knows() {
     assert_eq!(parts("v2").get("p").await.unwrap().data["spec"], json!({"size": 1, "new": "mine"}));
     assert_eq!(parts("v1").get("p").await.unwrap().data["spec"], json!({"size": 1}));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_forgotten_an_hour_after_it_was_last_written() {
+    use k8s_openapi::api::core::v1::Event;
+    let plane = Plane::new();
+    let events: Api<Event> = Api::default_namespaced(plane.client());
+    for name in ["once", "again"] {
+        let event = json!({ "metadata": { "name": name }, "involvedObject": { "kind": "Pod", "name": "p", "namespace": "default" },
+            "reason": "R", "message": "m", "type": "Normal" });
+        events.create(&PostParams::default(), &serde_json::from_value(event).unwrap()).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(59 * 60)).await;
+    let more = Patch::Merge(json!({ "count": 2 }));
+    events.patch("again", &PatchParams::default(), &more).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(2 * 60)).await;
+    assert!(events.get_opt("once").await.unwrap().is_none(), "its hour is over");
+    assert!(events.get_opt("again").await.unwrap().is_some(), "a change gives it another");
+    tokio::time::sleep(Duration::from_secs(60 * 60)).await;
+    assert!(events.get_opt("again").await.unwrap().is_none());
+}

@@ -6,7 +6,7 @@
 //!
 //! - `cargo test -p plane --test truths` replays them against the plane. `disagreements.yaml` lists the steps known to
 //!   differ, each with a reason; a step that differs and is not listed fails the test, and so (with `CI` set) does one that
-//!   is listed and agrees, so that the list can only shrink. `TRUTHS_LIST=1` writes the list anew. `TRUTHS_ONLY=apply/`
+//!   is listed and agrees, so that the list can only shrink. `TRUTHS_LIST=1` writes the list anew. `TRUTHS_ONLY=apply/,crd/`
 //!   narrows the run.
 //! - `PLANE_CONFORMANCE=real` replays them against the real server, where nothing may differ.
 //! - `hack/record-truths` records them anew.
@@ -14,6 +14,9 @@
 #[path = "../support/mod.rs"]
 #[allow(dead_code, reason = "shared with the conformance suite, which uses the rest")]
 mod support;
+
+#[path = "../support/tls.rs"]
+mod tls;
 
 mod disagreements;
 mod normalise;
@@ -40,8 +43,9 @@ fn directory() -> PathBuf {
 async fn every_recorded_truth_holds() {
     let record = std::env::var_os("TRUTHS_RECORD").is_some();
     let only = std::env::var("TRUTHS_ONLY").unwrap_or_default();
+    let chosen = |scenario: &Scenario| only.split(',').any(|part| scenario.name.contains(part));
     let scenarios: Vec<Arc<Scenario>> =
-        Scenario::all(&directory()).into_iter().filter(|s| s.name.contains(&only)).map(Arc::new).collect();
+        Scenario::all(&directory()).into_iter().filter(chosen).map(Arc::new).collect();
     assert!(!scenarios.is_empty(), "no scenario's name contains {only:?}");
 
     let webhook = Arc::new(webhook::Webhook::start().await);

@@ -1,69 +1,36 @@
-use std::{net::SocketAddr, sync::Arc};
-
 use axum::{Json, Router, extract::Path, routing::post};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo},
-    server::conn::auto,
-    service::TowerToHyperService,
-};
-use rcgen::{CertifiedKey, generate_simple_self_signed};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
+
+use crate::tls::TlsServer;
 
 /// A webhook server whose answers are in its paths, so that a scenario's file says all:
 /// `/allow`, `/warn/{text}`, `/deny/{code}/{message}`, `/label/{value}` (sets the label `hooked`), `/bare-deny`,
-/// `/wrong-uid`, `/patch-nowhere`, `/broken` (HTTP 500), `/convert` (renames `spec.old` to `spec.new` between v1 and v2),
-/// `/convert-fail/{message}`.
-pub(crate) struct Webhook {
-    address: SocketAddr,
-    certificate: String,
-}
+/// `/append/{letter}` (to the label `seen`), `/patch/{base64}`, `/untyped/{base64}` (a patch without its type),
+/// `/show/{pointer}` (denies with that part of the object, dots for slashes), `/wrong-uid`, `/wrong-version`, `/absent`
+/// (no response), `/garbage` (no JSON), `/patch-nowhere`, `/broken` (HTTP 500), `/hang`, `/crash` (hangs up),
+/// `/convert` (renames `spec.old` to `spec.new` between v1 and v2), `/convert-fail/{message}`, and conversions that lie:
+/// `/convert-none`, `/convert-uid`, `/convert-other`.
+pub(crate) struct Webhook(TlsServer);
 
 impl Webhook {
     pub(crate) async fn start() -> Webhook {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let CertifiedKey { cert, signing_key } =
-            generate_simple_self_signed(vec!["127.0.0.1".into(), "localhost".into()]).expect("a certificate");
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(signing_key.serialize_der()));
-        let config = rustls::ServerConfig::builder()
-            .with_no_client_auth()
-            .with_single_cert(vec![cert.der().clone()], key)
-            .expect("a usable certificate");
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port on loopback");
-        let address = listener.local_addr().expect("a bound socket");
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let acceptor = acceptor.clone();
-                tokio::spawn(async move {
-                    // A client that does not trust us hangs up here, which is its right.
-                    let Ok(stream) = acceptor.accept(stream).await else { return };
-                    let service = TowerToHyperService::new(router());
-                    let _ = auto::Builder::new(TokioExecutor::new())
-                        .serve_connection(TokioIo::new(stream), service)
-                        .await;
-                });
-            }
-        });
-        Webhook { address, certificate: STANDARD.encode(cert.pem()) }
+        Webhook(TlsServer::start(router(), &[]).await)
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("https://{}", self.address)
+        format!("https://{}", self.0.address)
     }
 
     /// For `caBundle`.
     pub(crate) fn ca(&self) -> String {
-        self.certificate.clone()
+        self.0.ca.clone()
     }
 }
 
 fn router() -> Router {
-    let allow = |review: &Value| json!({"uid": review["request"]["uid"], "allowed": true});
-    let respond = |review: Value, response: Value| {
+    let allow: Allow = |review| json!({"uid": review["request"]["uid"], "allowed": true});
+    let respond: Respond = |review, response| {
         Json(json!({"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}))
     };
     Router::new()
@@ -125,6 +92,8 @@ fn router() -> Router {
             "/wrong-uid",
             post(move |Json(r): Json<Value>| async move { respond(r, json!({"uid": "x", "allowed": true})) }),
         )
+        .merge(patches(allow, respond))
+        .merge(lies(respond))
         .route("/broken", post(|| async { (http::StatusCode::INTERNAL_SERVER_ERROR, "oops") }))
         .route("/convert", post(|Json(r): Json<Value>| async move { Json(converted(&r)) }))
         .route(
@@ -137,6 +106,102 @@ fn router() -> Router {
                 }))
             }),
         )
+}
+
+type Allow = fn(&Value) -> Value;
+type Respond = fn(Value, Value) -> Json<Value>;
+
+/// Webhooks that change things.
+fn patches(allow: Allow, respond: Respond) -> Router {
+    let patched = move |review: Value, patch: String, typed: bool| {
+        let mut answer = allow(&review);
+        answer["patch"] = json!(patch);
+        if typed {
+            answer["patchType"] = json!("JSONPatch");
+        }
+        respond(review, answer)
+    };
+    Router::new()
+        .route(
+            "/append/{letter}",
+            post(move |Path(letter): Path<String>, Json(r): Json<Value>| async move {
+                let labels = &r["request"]["object"]["metadata"]["labels"];
+                let seen = format!("{}{letter}", labels["seen"].as_str().unwrap_or_default());
+                let patch = json!([{"op": "add", "path": "/metadata/labels/seen", "value": seen}]);
+                patched(r, STANDARD.encode(patch.to_string()), true)
+            }),
+        )
+        .route(
+            "/patch/{patch}",
+            post(move |Path(patch): Path<String>, Json(r): Json<Value>| async move { patched(r, patch, true) }),
+        )
+        .route(
+            "/untyped/{patch}",
+            post(move |Path(patch): Path<String>, Json(r): Json<Value>| async move { patched(r, patch, false) }),
+        )
+}
+
+/// Webhooks that do not answer as they should.
+fn lies(respond: Respond) -> Router {
+    Router::new()
+        .route(
+            "/show/{pointer}",
+            post(move |Path(pointer): Path<String>, Json(r): Json<Value>| async move {
+                let part = r["request"].pointer(&format!("/{}", pointer.replace('.', "/"))).cloned();
+                let message = part.unwrap_or_default().to_string();
+                let answer =
+                    json!({"uid": r["request"]["uid"], "allowed": false, "status": {"message": message}});
+                respond(r, answer)
+            }),
+        )
+        .route(
+            "/wrong-version",
+            post(|Json(r): Json<Value>| async move {
+                let version = if r["apiVersion"] == "admission.k8s.io/v1" { "v1beta1" } else { "v1" };
+                Json(json!({"apiVersion": format!("admission.k8s.io/{version}"), "kind": "AdmissionReview",
+                    "response": {"uid": r["request"]["uid"], "allowed": true}}))
+            }),
+        )
+        .route(
+            "/absent",
+            post(|Json(r): Json<Value>| async move {
+                Json(json!({"apiVersion": r["apiVersion"], "kind": "AdmissionReview"}))
+            }),
+        )
+        .route("/garbage", post(|| async { "no JSON" }))
+        .route("/hang", post(|| async { std::future::pending::<()>().await }))
+        .route("/crash", post(crash))
+        .route("/convert-none", post(|Json(r): Json<Value>| async move { Json(lied(&r, |_| None)) }))
+        .route(
+            "/convert-uid",
+            post(|Json(r): Json<Value>| async move {
+                let mut answer = converted(&r);
+                answer["response"]["uid"] = json!("bad");
+                Json(answer)
+            }),
+        )
+        .route(
+            "/convert-other",
+            post(|Json(r): Json<Value>| async move {
+                Json(lied(&r, |mut object| {
+                    object["metadata"]["uid"] = json!("zzz");
+                    Some(object)
+                }))
+            }),
+        )
+}
+
+/// Ends the connection in the middle of things.
+async fn crash() -> &'static str {
+    panic!("this webhook crashes, as it was asked to")
+}
+
+/// A conversion whose objects are tampered with.
+fn lied(review: &Value, tamper: impl Fn(Value) -> Option<Value>) -> Value {
+    let mut answer = converted(review);
+    let objects = answer["response"]["convertedObjects"].as_array().cloned().unwrap_or_default();
+    answer["response"]["convertedObjects"] = objects.into_iter().filter_map(tamper).collect();
+    answer
 }
 
 /// v1 says `spec.old`, v2 says `spec.new`.
