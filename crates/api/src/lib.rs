@@ -12,10 +12,11 @@ pub mod crd;
 pub mod foreign;
 pub mod maas;
 pub mod mlflow;
+pub mod model_registry;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 /// Every CustomResourceDefinition that Quintet installs, in a fixed order.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    [mlflow::crds(), maas::crds()].concat()
+    [mlflow::crds(), model_registry::crds(), maas::crds()].concat()
 }

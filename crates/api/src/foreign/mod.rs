@@ -4,3 +4,6 @@
 pub mod console;
 pub mod gateway;
 pub mod monitoring;
+pub mod openshift;
+pub mod platform;
+pub mod storage_migration;

@@ -1,0 +1,25 @@
+//! The model registry: `modelregistry.opendatahub.io`. Stored and reconciled is [`v1beta1`]; [`v1alpha1`] is served for
+//! old clients, and [`convert`] turns the one into the other.
+
+pub mod convert;
+mod parts;
+pub mod v1alpha1;
+pub mod v1beta1;
+
+pub use parts::*;
+pub use v1beta1::{ModelRegistry, ModelRegistrySpec, Postgres};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::crd::merge_crds;
+
+use crate::crd;
+
+/// The definitions of this system.
+pub fn crds() -> Vec<CustomResourceDefinition> {
+    let versions = vec![crd::of::<v1alpha1::ModelRegistry>(), crd::of::<v1beta1::ModelRegistry>()];
+    let mut merged = merge_crds(versions, "v1beta1").expect("versions of one kind");
+    // The original lets an object without a specification in, to be refused by its webhook.
+    let schemas = merged.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut());
+    schemas.filter_map(|schema| schema.open_api_v3_schema.as_mut()).for_each(|root| root.required = None);
+    vec![merged]
+}
