@@ -1,10 +1,101 @@
 //! The operator's settings: the original's environment variables under the same names.
 
+use quintet_kit::config::Variable;
+
+/// The variables that are read, under the original's names.
+pub const VARIABLES: [Variable; 14] = [
+    REST_IMAGE,
+    KUBE_RBAC_PROXY_IMAGE,
+    POSTGRES_IMAGE,
+    CATALOG_DATA_IMAGE,
+    BENCHMARK_DATA_IMAGE,
+    REGISTRIES_NAMESPACE,
+    ENABLE_WEBHOOKS,
+    DEFAULT_DOMAIN,
+    ENABLE_MODEL_CATALOG,
+    SKIP_MODEL_CATALOG_DB_CREATION,
+    CATALOG_POSTGRES_USER,
+    CATALOG_POSTGRES_DATABASE,
+    STORAGE_MIGRATION_SOURCE_VERSION,
+    STORAGE_MIGRATION_TARGET_VERSION,
+];
+
+const REST_IMAGE: Variable = Variable::new("REST_IMAGE", "image of the registries' and the catalog's server");
+const KUBE_RBAC_PROXY_IMAGE: Variable =
+    Variable::new("KUBE_RBAC_PROXY_IMAGE", "image of the proxy before a server");
+const POSTGRES_IMAGE: Variable = Variable::new("POSTGRES_IMAGE", "image of databases that the operator runs");
+const CATALOG_DATA_IMAGE: Variable =
+    Variable::new("CATALOG_DATA_IMAGE", "image that brings the catalog's models");
+const BENCHMARK_DATA_IMAGE: Variable =
+    Variable::new("BENCHMARK_DATA_IMAGE", "image that brings the catalog's benchmarks");
+const REGISTRIES_NAMESPACE: Variable = Variable::new(
+    "REGISTRIES_NAMESPACE",
+    "the one namespace of registries and catalog; empty: any, and no catalog",
+);
+const ENABLE_WEBHOOKS: Variable =
+    Variable::new("ENABLE_WEBHOOKS", "webhooks are served unless this is false");
+const DEFAULT_DOMAIN: Variable =
+    Variable::new("DEFAULT_DOMAIN", "domain of Routes, in place of the cluster's");
+const ENABLE_MODEL_CATALOG: Variable =
+    Variable::new("ENABLE_MODEL_CATALOG", "the catalog is run unless this is false");
+const SKIP_MODEL_CATALOG_DB_CREATION: Variable =
+    Variable::new("SKIP_MODEL_CATALOG_DB_CREATION", "true: the catalog's database is somebody else's to run");
+const CATALOG_POSTGRES_USER: Variable =
+    Variable::new("CATALOG_POSTGRES_USER", "user of the catalog's database");
+const CATALOG_POSTGRES_DATABASE: Variable =
+    Variable::new("CATALOG_POSTGRES_DATABASE", "name of the catalog's database");
+const STORAGE_MIGRATION_SOURCE_VERSION: Variable =
+    Variable::new("STORAGE_MIGRATION_SOURCE_VERSION", "version in which stored objects shall not remain");
+const STORAGE_MIGRATION_TARGET_VERSION: Variable =
+    Variable::new("STORAGE_MIGRATION_TARGET_VERSION", "version in which they shall be stored");
+
 /// What the operator is told at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Namespace of the catalog (`REGISTRIES_NAMESPACE`).
-    pub namespace: String,
+    /// The one namespace of registries and catalog; none means that registries may be anywhere.
+    pub namespace: Option<String>,
+    /// Image of the registries' and the catalog's server.
+    pub rest_image: String,
+    /// Image of the proxy before a server.
+    pub proxy_image: String,
+    /// Image of databases that the operator runs.
+    pub postgres_image: String,
+    /// Domain of Routes, in place of the cluster's.
+    pub default_domain: Option<String>,
+    /// Webhooks are served.
+    pub webhooks: bool,
+    /// The catalog.
+    pub catalog: CatalogConfig,
+    /// Stored objects are to be moved from one version to another.
+    pub migration: Option<Versions>,
+}
+
+/// What the operator is told of the catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogConfig {
+    /// It is run; otherwise what there is of it is removed.
+    pub enabled: bool,
+    /// Where it is; without a place it is neither run nor removed.
+    pub namespace: Option<String>,
+    /// Its database is somebody else's to run.
+    pub skip_database: bool,
+    /// User of its database.
+    pub user: String,
+    /// Name of its database.
+    pub database: String,
+    /// Image that brings its models.
+    pub data_image: String,
+    /// Image that brings its benchmarks.
+    pub benchmark_image: String,
+}
+
+/// From which version to which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versions {
+    /// The version in which objects shall not remain.
+    pub source: String,
+    /// The version in which they shall be stored.
+    pub target: String,
 }
 
 /// Settings that the operator cannot start with.
@@ -18,38 +109,96 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Settings from the value of `REGISTRIES_NAMESPACE`. Without one there is no catalog.
+    /// Settings from a way to look up environment variables. A variable that is set but empty counts as not set.
     ///
     /// # Errors
-    /// If the value is not a name that a namespace can have. (The original drops it silently.)
-    pub fn new(registries_namespace: &str) -> Result<Option<Self>, ConfigError> {
-        let namespace = registries_namespace.trim();
-        if namespace.is_empty() {
-            return Ok(None);
+    /// If `REGISTRIES_NAMESPACE` is not a name that a namespace can have. (The original drops it silently.)
+    pub fn new(variable: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let get = |it: Variable| variable(it.name).filter(|value| !value.is_empty());
+        let or = |it: Variable, default: &str| get(it).unwrap_or_else(|| default.to_owned());
+        let namespace =
+            get(REGISTRIES_NAMESPACE).map(|name| name.trim().to_owned()).filter(|n| !n.is_empty());
+        if let Some(name) = namespace.as_ref().filter(|name| !is_label(name)) {
+            return Err(ConfigError::Namespace(name.clone()));
         }
-        let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        let is_label = namespace.len() <= 63
-            && namespace.starts_with(is_inner)
-            && namespace.ends_with(is_inner)
-            && namespace.chars().all(|c| is_inner(c) || c == '-');
-        if is_label {
-            Ok(Some(Config { namespace: namespace.into() }))
-        } else {
-            Err(ConfigError::Namespace(namespace.into()))
-        }
+        let metadata = "quay.io/opendatahub/odh-model-metadata-collection:latest";
+        let versions = Versions {
+            source: or(STORAGE_MIGRATION_SOURCE_VERSION, ""),
+            target: or(STORAGE_MIGRATION_TARGET_VERSION, ""),
+        };
+        Ok(Config {
+            namespace: namespace.clone(),
+            rest_image: or(REST_IMAGE, "quay.io/opendatahub/model-registry:latest"),
+            proxy_image: or(KUBE_RBAC_PROXY_IMAGE, "quay.io/openshift/origin-kube-rbac-proxy:latest"),
+            postgres_image: or(POSTGRES_IMAGE, "quay.io/sclorg/postgresql-16-c10s:latest"),
+            default_domain: get(DEFAULT_DOMAIN),
+            webhooks: get(ENABLE_WEBHOOKS).as_deref() != Some("false"),
+            catalog: CatalogConfig {
+                enabled: get(ENABLE_MODEL_CATALOG).as_deref() != Some("false"),
+                namespace,
+                skip_database: get(SKIP_MODEL_CATALOG_DB_CREATION).as_deref() == Some("true"),
+                user: or(CATALOG_POSTGRES_USER, "catalog_user"),
+                database: or(CATALOG_POSTGRES_DATABASE, "model_catalog"),
+                data_image: or(CATALOG_DATA_IMAGE, metadata),
+                benchmark_image: or(BENCHMARK_DATA_IMAGE, metadata),
+            },
+            migration: Some(versions).filter(|versions| versions.source != versions.target),
+        })
     }
+
+    /// The same for an operator that has a home: there the catalog is, if it is nowhere else.
+    #[must_use]
+    pub fn at_home(mut self, namespace: &str) -> Self {
+        self.catalog.namespace.get_or_insert_with(|| namespace.to_owned());
+        self
+    }
+}
+
+fn is_label(name: &str) -> bool {
+    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    name.len() <= 63
+        && name.starts_with(is_inner)
+        && name.ends_with(is_inner)
+        && name.chars().all(|c| is_inner(c) || c == '-')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn config(variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        Config::new(|name| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned()))
+    }
+
     #[test]
     fn a_namespace_is_trimmed_checked_and_may_be_absent() {
-        assert_eq!(Config::new(" ns-1 "), Ok(Some(Config { namespace: "ns-1".into() })));
-        assert_eq!(Config::new(""), Ok(None));
+        assert_eq!(config(&[("REGISTRIES_NAMESPACE", " ns-1 ")]).unwrap().namespace.as_deref(), Some("ns-1"));
+        assert_eq!(config(&[]).unwrap().namespace, None);
+        let home = config(&[]).unwrap().at_home("home");
+        assert_eq!((home.namespace, home.catalog.namespace.as_deref()), (None, Some("home")));
+        let told = config(&[("REGISTRIES_NAMESPACE", "ns-1")]).unwrap().at_home("home");
+        assert_eq!(told.catalog.namespace.as_deref(), Some("ns-1"));
         for bad in ["A", "a.b", "-a", "a_b"] {
-            assert_eq!(Config::new(bad), Err(ConfigError::Namespace(bad.into())));
+            assert_eq!(config(&[("REGISTRIES_NAMESPACE", bad)]), Err(ConfigError::Namespace(bad.into())));
         }
+    }
+
+    #[test]
+    fn switches_turn_only_at_the_exact_word() {
+        let catalog = |variables| config(variables).unwrap().catalog;
+        assert!(catalog(&[("ENABLE_MODEL_CATALOG", "no")]).enabled);
+        assert!(!catalog(&[("ENABLE_MODEL_CATALOG", "false")]).enabled);
+        assert!(!catalog(&[("SKIP_MODEL_CATALOG_DB_CREATION", "yes")]).skip_database);
+        assert!(catalog(&[("SKIP_MODEL_CATALOG_DB_CREATION", "true")]).skip_database);
+        assert!(!config(&[("ENABLE_WEBHOOKS", "false")]).unwrap().webhooks);
+        assert!(config(&[("ENABLE_WEBHOOKS", "False")]).unwrap().webhooks);
+    }
+
+    #[test]
+    fn one_version_is_no_migration() {
+        let (source, target) = ("STORAGE_MIGRATION_SOURCE_VERSION", "STORAGE_MIGRATION_TARGET_VERSION");
+        assert_eq!(config(&[(source, "v1"), (target, "v1")]).unwrap().migration, None);
+        let versions = config(&[(source, "v1alpha1"), (target, "v1beta1")]).unwrap().migration.unwrap();
+        assert_eq!((versions.source.as_str(), versions.target.as_str()), ("v1alpha1", "v1beta1"));
     }
 }

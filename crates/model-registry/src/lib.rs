@@ -1,10 +1,34 @@
-//! The model registry operator.
+//! The model registry operator: a `ModelRegistry` becomes a REST server on a database of the user's, or on one that the
+//! operator runs, with a proxy that lets authorised callers through; and beside all registries there is one model catalog.
 //!
-//! Built so far: the beginning of the model catalog ([`catalog`]): its wiring, its account and the ConfigMaps that users
-//! list their own sources in. The catalog's server and database, and `ModelRegistry` itself, are still to come; nothing
-//! here is offered by the command line before they are.
+//! | where | what |
+//! |---|---|
+//! | [`config`] | settings: the original's environment variables |
+//! | [`registry`] | the controller of `ModelRegistry` |
+//! | [`catalog`] | the controller of the model catalog, which has no resource of its own |
+//! | [`webhook`] | defaulting, validation and conversion, as pure functions |
+//! | [`migration`] | moves stored registries to the storage version |
+//! | `parts` | what registries and the catalog are both built from |
+//! | [`system`] | the system as the command line knows it |
 
+mod apis;
 pub mod catalog;
 pub mod config;
+mod existing;
+pub mod migration;
+mod parts;
+pub mod registry;
+mod said;
+pub mod system;
+mod takeover;
+pub mod webhook;
 
+use quintet_kit::FieldManager;
+
+pub use apis::Apis;
 pub use config::{Config, ConfigError};
+pub use existing::Existing;
+pub use system::ModelRegistryOperator;
+
+/// The original writes as `manager`, the name of its program: what it set and we drop goes away.
+const MANAGER: FieldManager = FieldManager::with_legacy("model-registry-operator", &["manager"]);

@@ -1,37 +1,127 @@
 //! The controller of the model catalog. It has no custom resource: there is one catalog, and one key.
 
 mod desired;
+mod names;
+mod read;
+mod user_sources;
 mod wiring;
 
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::ObjectReference};
+use kube::Resource;
+use parking_lot::Mutex;
 use quintet_kit::{
-    Action, Applier, Context, FieldManager, Reconcile, Singleton, apply::ApplyError, run::Controller,
+    Action, Applier, Context, Events, Failure, ObjectKey, Reconcile, Retry, Singleton,
+    apply::ApplyError,
+    error::{chain, retry_of},
+    run::Controller,
 };
 
-pub use desired::desired;
+pub use desired::{Inputs, desired};
 pub use wiring::wiring;
 
-use crate::Config;
+use self::{
+    desired::removed,
+    names::NAME,
+    read::{Found, Reader},
+};
+use crate::{Config, MANAGER, parts::ports, said::Said};
 
-const NAME: &str = "modelcatalog";
-const MANAGER: FieldManager = FieldManager::new("model-registry-operator");
+const CONTROLLER: &str = "modelcatalog";
+/// The ConfigMaps that are the users' own.
+const USERS: [&str; 2] = ["model-catalog-sources", "mcp-catalog-sources"];
 
-/// The controller, ready to run.
-pub fn controller(context: &Context, config: Config) -> Controller {
-    let wiring = wiring(&config);
-    Controller::new(wiring, Reconciler { applier: context.applier(NAME, MANAGER), config }).concurrency(1)
+/// Why a reconcile did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something cannot be read.
+    #[error("reading: {}", chain(.0))]
+    Read(#[from] kube::Error),
+    /// A child cannot be written.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+}
+
+impl Failure for Error {
+    fn reason(&self) -> &'static str {
+        match self {
+            Error::Read(_) => "ReadFailed",
+            Error::Apply(error) => error.reason(),
+        }
+    }
+
+    fn retry(&self) -> Retry {
+        match self {
+            Error::Read(error) => retry_of(error),
+            Error::Apply(error) => error.retry(),
+        }
+    }
+}
+
+/// The controller of the catalog in this namespace, ready to run.
+pub fn controller(context: &Context, config: Config, namespace: String) -> Controller {
+    let wiring = wiring(&config, &namespace);
+    let events = context.events("modelcatalog-controller");
+    let reconciler = Reconciler {
+        applier: context.applier(CONTROLLER, MANAGER),
+        events: events.clone(),
+        looked_through: Mutex::default(),
+        said: Said::default(),
+        context: context.clone(),
+        config,
+        namespace,
+    };
+    Controller::new(wiring, reconciler).concurrency(1).events(events)
 }
 
 struct Reconciler {
-    applier: Applier,
+    context: Context,
     config: Config,
+    namespace: String,
+    applier: Applier,
+    events: Events,
+    /// Users' ConfigMaps in which no entry of an earlier release is left: what they add later is theirs.
+    looked_through: Mutex<BTreeSet<&'static str>>,
+    said: Said,
 }
 
 impl Reconcile for Reconciler {
     type Key = Singleton;
-    type Error = ApplyError;
+    type Error = Error;
 
-    async fn reconcile(&self, _: Singleton) -> Result<Action, ApplyError> {
-        self.applier.apply(&desired(&self.config)).await.ok()?;
+    async fn reconcile(&self, _: Singleton) -> Result<Action, Error> {
+        let hubs = self.context.hubs();
+        let reader = Reader { hubs, config: &self.config, namespace: &self.namespace };
+        if !self.config.catalog.enabled {
+            let inputs = reader.read(&[]).await?.inputs;
+            self.applier.apply(&removed(&self.config, &inputs)).await.ok()?;
+            return Ok(Action::Wait);
+        }
+        let done = self.looked_through.lock().clone();
+        let left: Vec<&'static str> = USERS.into_iter().filter(|name| !done.contains(name)).collect();
+        let Found { mut inputs, unusable } = reader.read(&left).await?;
+        let mut report = self.applier.apply(&desired(&self.config, &inputs)).await;
+        if report.errors().iter().any(ports::is_renumbered) {
+            inputs.mend = true;
+            report = self.applier.apply(&desired(&self.config, &inputs)).await;
+        }
+        report.ok()?;
+        let is_unreadable =
+            |name: &str| unusable.iter().any(|(map, _)| map.meta().name.as_deref() == Some(name));
+        self.looked_through.lock().extend(left.iter().filter(|name| !is_unreadable(name)));
+        for (map, note) in unusable {
+            for note in self.said.fresh(&ObjectKey::of(&*map), vec![note]) {
+                tracing::warn!(config_map = %ObjectKey::of(&*map), "{}", note.text);
+                self.events.publish(&*map, note);
+            }
+        }
         Ok(Action::Wait)
+    }
+
+    /// The catalog has no resource; its Deployment is what people look at.
+    fn regarding(&self, _: &Singleton) -> Option<ObjectReference> {
+        let key = ObjectKey::namespaced(&self.namespace, NAME);
+        self.context.hubs().get::<Deployment>(&key).map(|deployment| deployment.object_ref(&()))
     }
 }

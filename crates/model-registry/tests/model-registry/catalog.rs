@@ -1,0 +1,255 @@
+//! The specification's acceptance scenarios of the model catalog, through the API.
+
+use std::time::Duration;
+
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount},
+    networking::v1::NetworkPolicy,
+    rbac::v1::{ClusterRoleBinding, RoleBinding},
+};
+use quintet_api::foreign::{
+    openshift::Route,
+    platform::{Auth, ModelRegistryComponent},
+};
+use serde_json::{Value, json};
+
+use super::support::{
+    at, case, container, covers, difference,
+    stage::{NAMESPACE, OPENSHIFT, PLAIN, PLATFORM, Stage},
+};
+
+const CATALOG: &[(&str, &str)] = &[("REGISTRIES_NAMESPACE", NAMESPACE), ("DEFAULT_DOMAIN", "example.com")];
+
+/// The objects of the specification's case, in our namespace and domain, without those that depend on the cluster.
+fn wanted(without: &[&str]) -> super::support::Objects {
+    let mut objects = case("catalog-openshift");
+    objects.retain(|id, _| !without.contains(&id.as_str()) && !id.starts_with("Secret/"));
+    let text = serde_json::to_string(&objects).unwrap();
+    let text = text.replace("odh-model-registries", NAMESPACE).replace("apps.example.com", "example.com");
+    serde_json::from_str(&text).unwrap()
+}
+
+async fn assert_stored(stage: &Stage, wanted: &super::support::Objects) {
+    let mut stored = stage.children().await;
+    assert!(stored.remove("Secret/model-catalog-postgres").is_some());
+    assert_eq!(stored.keys().collect::<Vec<_>>(), wanted.keys().collect::<Vec<_>>());
+    for (id, wanted) in wanted {
+        let pair = |object: &Value| [(id.clone(), object.clone())].into();
+        assert!(covers(&stored[id], wanted), "{id}:\n{}", difference(&pair(wanted), &pair(&stored[id])));
+    }
+}
+
+const ON_OPENSHIFT: [&str; 2] = ["Route/model-catalog-https", "NetworkPolicy/model-catalog-https-route"];
+const BINDING: &str = "RoleBinding/model-catalog-admin-binding";
+
+#[tokio::test(start_paused = true)]
+async fn scenario_30_catalog_on_plain_kubernetes() {
+    let stage = Stage::new(PLAIN, CATALOG).await;
+    assert_stored(&stage, &wanted(&[ON_OPENSHIFT[0], ON_OPENSHIFT[1], BINDING])).await;
+    let secret = stage.get::<Secret>("model-catalog-postgres").await.unwrap();
+    let keys: Vec<_> = secret["data"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(keys, ["database-name", "database-password", "database-user"]);
+    stage.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_31_catalog_on_openshift() {
+    let stage = Stage::new(OPENSHIFT, CATALOG).await;
+    assert_stored(&stage, &wanted(&[BINDING])).await;
+    assert_eq!(
+        at(&stage.get::<Route>("model-catalog-https").await.unwrap(), "spec.host"),
+        "model-catalog.example.com"
+    );
+    stage.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_32_default_sources_drift() {
+    let stage = Stage::new(PLAIN, CATALOG).await;
+    let edited = json!({ "data": { "sources.yaml": "catalogs: [{id: mine, name: M, type: yaml}]" } });
+    stage.edit::<ConfigMap>("default-catalog-sources", edited.clone()).await;
+    stage.edit::<ConfigMap>("model-catalog-sources", edited.clone()).await;
+    let default = stage.get::<ConfigMap>("default-catalog-sources").await.unwrap();
+    assert!(
+        default["data"]["sources.yaml"].as_str().unwrap().starts_with("catalogs:\n  - name: Red Hat AI\n")
+    );
+    assert_eq!(stage.get::<ConfigMap>("model-catalog-sources").await.unwrap()["data"], edited["data"]);
+}
+
+fn config_map(name: &str, text: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "sources.yaml": text } })
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_33_old_default_catalog() {
+    let mut stage = Stage::without_operator(PLAIN, CATALOG).await;
+    let text = "catalogs:\n- {id: default_catalog, name: D, type: yaml}\n- {id: custom_catalog, name: C, type: yaml}\n";
+    stage.put(config_map("model-catalog-sources", text)).await;
+    stage.start(CATALOG).await;
+    let sources = |map: Value| map["data"]["sources.yaml"].as_str().unwrap().to_owned();
+    let left = sources(stage.get::<ConfigMap>("model-catalog-sources").await.unwrap());
+    assert!(left.contains("custom_catalog") && !left.contains("default_catalog"), "{left}");
+    // What a user adds later is the user's.
+    stage.edit::<ConfigMap>("model-catalog-sources", json!({ "data": { "sources.yaml": text } })).await;
+    assert_eq!(sources(stage.get::<ConfigMap>("model-catalog-sources").await.unwrap()), text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn malformed_sources_are_reported_left_alone_and_do_not_keep_the_others_from_being_cleaned() {
+    let mut stage = Stage::without_operator(PLAIN, CATALOG).await;
+    let bad = "catalogs:\n- {id: default_catalog, surprise: 1}\n";
+    stage.put(config_map("model-catalog-sources", bad)).await;
+    stage.put(config_map("mcp-catalog-sources", "catalogs: [{id: default_catalog}]\n")).await;
+    stage.start(CATALOG).await;
+    assert_eq!(stage.get::<ConfigMap>("model-catalog-sources").await.unwrap()["data"]["sources.yaml"], bad);
+    assert_eq!(stage.get::<ConfigMap>("mcp-catalog-sources").await.unwrap()["data"]["sources.yaml"], "{}\n");
+    let events = stage.events().await;
+    assert_eq!(events.iter().filter(|(reason, _)| reason == "SourcesUnreadable").count(), 1, "{events:?}");
+    // Once it is mended it is cleaned, too: the original never comes back to it.
+    let mended = json!({ "data": { "sources.yaml": "catalogs: [{id: default_catalog}, {id: x, name: X, type: yaml}]\n" } });
+    stage.edit::<ConfigMap>("model-catalog-sources", mended).await;
+    stage.delete::<ServiceAccount>("model-catalog").await;
+    let left = stage.get::<ConfigMap>("model-catalog-sources").await.unwrap()["data"]["sources.yaml"].clone();
+    assert!(!left.as_str().unwrap().contains("default_catalog"), "{left}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_34_labelled_source() {
+    let stage = Stage::new(PLAIN, CATALOG).await;
+    let mut extra = config_map("extra", "catalogs: []");
+    extra["metadata"]["labels"] = json!({ "opendatahub.io/catalog-source": "true" });
+    stage.put(extra).await;
+    let mut useless = config_map("a.b", "catalogs: []");
+    useless["metadata"]["labels"] = json!({ "opendatahub.io/catalog-source": "true" });
+    stage.put(useless).await;
+    let parts = |deployment: &Value| {
+        let args = container(deployment, "catalog")["args"].as_array().unwrap().clone();
+        let place = args.iter().position(|a| a == "--catalogs-path=/data/labeled-sources/extra/sources.yaml");
+        let mounts = container(deployment, "catalog")["volumeMounts"].as_array().unwrap().clone();
+        let mount = mounts.iter().any(|m| {
+            covers(m, &json!({ "name": "labeled-extra", "mountPath": "/data/labeled-sources/extra" }))
+        });
+        let volumes = at(deployment, "spec.template.spec.volumes").as_array().unwrap().clone();
+        let volume = volumes
+            .iter()
+            .any(|v| covers(v, &json!({ "name": "labeled-extra", "configMap": { "name": "extra" } })));
+        (place, mount, volume, args.len())
+    };
+    let with = stage.get::<Deployment>("model-catalog").await.unwrap();
+    assert_eq!(parts(&with), (Some(4), true, true, 6), "after the mcp path, before the metrics");
+    assert!(
+        stage.events().await.iter().any(|(reason, text)| reason == "SourceIgnored" && text.contains("name"))
+    );
+    // Taking the label off is enough.
+    let label = json!({ "metadata": { "labels": { "opendatahub.io/catalog-source": null } } });
+    stage.edit::<ConfigMap>("extra", label).await;
+    let without = stage.get::<Deployment>("model-catalog").await.unwrap();
+    assert_eq!(parts(&without), (None, false, false, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_35_admin_groups() {
+    let stage = Stage::new(PLATFORM, CATALOG).await;
+    assert!(stage.get::<RoleBinding>("model-catalog-admin-binding").await.is_none());
+    let auth = json!({ "apiVersion": "services.platform.opendatahub.io/v1alpha1", "kind": "Auth",
+        "metadata": { "name": "auth" }, "spec": { "adminGroups": ["g1", "g2"] } });
+    stage.put(auth).await;
+    let binding = stage.get::<RoleBinding>("model-catalog-admin-binding").await.unwrap();
+    let names: Vec<_> = binding["subjects"].as_array().unwrap().iter().map(|s| s["name"].clone()).collect();
+    assert_eq!(names, ["g1", "g2"]);
+    stage.edit::<Auth>("auth", json!({ "spec": { "adminGroups": [] } })).await;
+    assert!(stage.get::<RoleBinding>("model-catalog-admin-binding").await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_platforms_component_owns_the_catalog() {
+    let stage = Stage::new(PLATFORM, CATALOG).await;
+    let component = json!({ "apiVersion": "components.platform.opendatahub.io/v1alpha1", "kind": "ModelRegistry",
+        "metadata": { "name": "default-modelregistry" }, "spec": {} });
+    stage.put(component).await;
+    let uid =
+        at(&stage.get::<ModelRegistryComponent>("default-modelregistry").await.unwrap(), "metadata.uid")
+            .clone();
+    for object in [
+        stage.get::<Deployment>("model-catalog").await,
+        stage.get::<ServiceAccount>("model-catalog").await,
+        stage.get::<Secret>("model-catalog-postgres").await,
+        stage.get::<PersistentVolumeClaim>("model-catalog-postgres").await,
+    ] {
+        assert_eq!(at(&object.unwrap(), "metadata.ownerReferences.0.uid"), &uid);
+    }
+    let users = stage.get::<ConfigMap>("model-catalog-sources").await.unwrap();
+    assert!(at(&users, "metadata.ownerReferences").is_null(), "what is the users' has no owner");
+    let service = stage.get::<Service>("model-catalog").await.unwrap();
+    assert_eq!(at(&service, "metadata.ownerReferences.0.kind"), "Deployment");
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_36_catalog_disabled() {
+    let mut stage = Stage::new(OPENSHIFT, CATALOG).await;
+    assert!(stage.get::<Deployment>("model-catalog").await.is_some());
+    let off = [CATALOG, &[("ENABLE_MODEL_CATALOG", "false")]].concat();
+    stage.start(&off).await;
+    let mut left: Vec<String> = stage.children().await.into_keys().collect();
+    left.sort();
+    let kept = [
+        "ConfigMap/default-catalog-sources",
+        "ConfigMap/mcp-catalog-sources",
+        "ConfigMap/model-catalog-sources",
+    ];
+    assert_eq!(left, kept);
+    assert!(stage.get::<ClusterRoleBinding>("model-catalog-auth-delegator").await.is_none());
+    stage.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_37_self_healing() {
+    let stage = Stage::new(PLAIN, CATALOG).await;
+    let uid =
+        at(&stage.get::<NetworkPolicy>("model-catalog-postgres").await.unwrap(), "metadata.uid").clone();
+    stage.delete::<NetworkPolicy>("model-catalog-postgres").await;
+    let healed = stage.get::<NetworkPolicy>("model-catalog-postgres").await.unwrap();
+    assert_ne!(at(&healed, "metadata.uid"), &uid);
+    let labels = json!({ "component": "other", "app.kubernetes.io/created-by": "model-registry-operator" });
+    stage
+        .put(json!({ "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+        "metadata": { "name": "foreign", "labels": labels }, "spec": { "podSelector": {} } }))
+        .await;
+    let mark = stage.plane.requests().mark();
+    stage.delete::<NetworkPolicy>("foreign").await;
+    let theirs = |write: &String| write != "delete networkpolicies/foreign";
+    assert_eq!(stage.writes(mark).into_iter().filter(theirs).collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_38_secret_preserved() {
+    let mut stage = Stage::without_operator(PLAIN, CATALOG).await;
+    stage
+        .put(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "model-catalog-postgres" },
+        "data": { "database-password": "eA==" } }))
+        .await;
+    stage.start(CATALOG).await;
+    let secret = stage.get::<Secret>("model-catalog-postgres").await.unwrap();
+    assert_eq!(secret["data"]["database-password"], "eA==");
+    assert_eq!(secret["data"].as_object().unwrap().len(), 3);
+    assert_eq!(at(&secret, "metadata.labels.component"), "model-catalog-postgres");
+    stage.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_of_somebody_else_is_left_alone() {
+    let variables = [CATALOG, &[("SKIP_MODEL_CATALOG_DB_CREATION", "true")]].concat();
+    let stage = Stage::new(PLAIN, &variables).await;
+    assert!(stage.get::<Deployment>("model-catalog").await.is_some());
+    assert!(stage.get::<Deployment>("model-catalog-postgres").await.is_none());
+    assert!(stage.get::<Secret>("model-catalog-postgres").await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_namespace_there_is_no_catalog_and_no_loop() {
+    let stage = Stage::new(PLAIN, &[]).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(stage.children().await.is_empty());
+    stage.assert_at_rest().await;
+}
