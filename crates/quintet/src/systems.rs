@@ -7,11 +7,12 @@ use quintet_kit::System;
 use quintet_kit::config::{Environment, check};
 use quintet_kit::wiring::{Edge, SystemRows};
 use quintet_mlflow::Mlflow;
+use quintet_model_registry::ModelRegistryOperator;
 
 use crate::errors::{Exit, Refusal};
 
 /// Every system by the name that commands and metrics use.
-pub const NAMES: [&str; 1] = ["mlflow"];
+pub const NAMES: [&str; 2] = ["mlflow", "model-registry"];
 
 /// Systems with their settings.
 #[derive(Clone)]
@@ -21,9 +22,14 @@ impl Systems {
     /// With settings from the process's environment and everything in `namespace`.
     pub fn new(namespace: &str) -> Result<Self> {
         checked(&Environment::of_process())?;
-        let set = |name: &str| std::env::var(variable("mlflow", name)).or_else(|_| std::env::var(name)).ok();
-        let config = quintet_mlflow::Config::new(namespace, set).context("settings of mlflow")?;
-        Ok(Systems(vec![Arc::new(Mlflow::new(config))]))
+        let mlflow = quintet_mlflow::Config::new(namespace, |name| set("mlflow", name));
+        let registry = quintet_model_registry::Config::new(|name| set("model-registry", name));
+        Ok(Systems(vec![
+            Arc::new(Mlflow::new(mlflow.context("settings of mlflow")?)),
+            Arc::new(ModelRegistryOperator::new(
+                registry.context("settings of model-registry")?.at_home(namespace),
+            )),
+        ]))
     }
 
     /// No system at all.
@@ -72,9 +78,18 @@ pub fn variable(system: &str, name: &str) -> String {
     format!("QUINTET_{}_{name}", system.to_uppercase().replace('-', "_"))
 }
 
+/// The value of a variable for one system: under its own name, else under the bare one.
+fn set(system: &str, name: &str) -> Option<String> {
+    std::env::var(variable(system, name)).or_else(|_| std::env::var(name)).ok()
+}
+
 /// Refuses variables of ours that nobody reads, and bare ones that mean different things to different systems.
 fn checked(environment: &Environment) -> Result<()> {
-    let wrong = check(&[("mlflow", &quintet_mlflow::config::VARIABLES)], environment);
+    let known: [(&str, &[_]); 2] = [
+        ("mlflow", &quintet_mlflow::config::VARIABLES),
+        ("model-registry", &quintet_model_registry::config::VARIABLES),
+    ];
+    let wrong = check(&known, environment);
     if wrong.is_empty() {
         return Ok(());
     }
@@ -114,6 +129,6 @@ mod tests {
         let error = Systems::new("x").unwrap().only(&["mlfow".into()]).err().unwrap();
         let refusal = error.downcast::<Refusal>().unwrap();
         assert_eq!(refusal.to_string(), "there is no system called \"mlfow\"");
-        assert_eq!(refusal.advice(), Some("one of mlflow"));
+        assert_eq!(refusal.advice(), Some("one of mlflow, model-registry"));
     }
 }

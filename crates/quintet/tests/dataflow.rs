@@ -87,6 +87,58 @@ fn mlflow_has_every_row_of_the_page_its_users_know() {
 }
 
 #[test]
+fn model_registry_has_every_row_of_the_page_its_users_know() {
+    let page = system("model-registry");
+    let registry = "modelregistry.opendatahub.io";
+    for (relation, group, version, kind) in [
+        ("For", registry, "v1beta1", "ModelRegistry"),
+        ("Owns", "", "v1", "Service"),
+        ("Owns", "", "v1", "ServiceAccount"),
+        ("Owns", "apps", "v1", "Deployment"),
+        ("Owns", "networking.k8s.io", "v1", "NetworkPolicy"),
+        ("Owns", "rbac.authorization.k8s.io", "v1", "Role"),
+        ("Owns", "rbac.authorization.k8s.io", "v1", "RoleBinding"),
+        ("Watches", "", "v1", "ConfigMap"),
+        ("Watches", "", "v1", "PersistentVolumeClaim"),
+        ("Watches", "", "v1", "Secret"),
+        ("Watches", "", "v1", "Service"),
+        ("Watches", "", "v1", "ServiceAccount"),
+        ("Watches", "apps", "v1", "Deployment"),
+        ("Watches", "networking.k8s.io", "v1", "NetworkPolicy"),
+        ("Watches", "rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
+        ("Watches", "rbac.authorization.k8s.io", "v1", "Role"),
+        ("Watches", "rbac.authorization.k8s.io", "v1", "RoleBinding"),
+        // Missing on that page.
+        ("Watches", "route.openshift.io", "v1", "Route"),
+        ("Watches", "services.platform.opendatahub.io", "v1alpha1", "Auth"),
+    ] {
+        assert!(has_watch(&page, relation, group, version, kind), "{relation} {group}/{version}/{kind}");
+    }
+    assert!(has_service(&page, "model-registry-operator-controller-manager-metrics-service", 8443));
+    assert!(has_service(&page, "model-registry-operator-webhook-service", 443));
+    for port in ["https-api", "http-api"] {
+        let services = page["services"].as_array().unwrap();
+        assert!(services.iter().any(|s| s["portName"] == port && s["origin"] == "controller"), "{port}");
+    }
+    assert!(has_crd(&page, registry, "v1beta1", "ModelRegistry"));
+    assert!(has_crd(&page, registry, "v1alpha1", "ModelRegistry"));
+    for (name, type_, path) in [
+        ("mmodelregistry.opendatahub.io", "mutating", "/mutate-modelregistry-opendatahub-io-modelregistry"),
+        (
+            "vmodelregistry.opendatahub.io",
+            "validating",
+            "/validate-modelregistry-opendatahub-io-modelregistry",
+        ),
+        ("modelregistries.modelregistry.opendatahub.io", "conversion", "/convert"),
+    ] {
+        let row = |w: &&Value| {
+            w["name"] == name && w["type"] == type_ && w["path"] == path && w["failurePolicy"] == "Fail"
+        };
+        assert!(page["webhooks"].as_array().unwrap().iter().any(|w| row(&w)), "{name}");
+    }
+}
+
+#[test]
 fn maas_has_the_service_of_payload_processing() {
     assert!(has_service(&system("maas"), "payload-processing", 9004));
 }
