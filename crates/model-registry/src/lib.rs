@@ -9,12 +9,14 @@
 //! | [`webhook`] | defaulting, validation and conversion, as pure functions |
 //! | [`migration`] | moves stored registries to the storage version |
 //! | `parts` | what registries and the catalog are both built from |
+//! | `install` | the names of the original's manifests, and its rights beside ours |
 //! | [`system`] | the system as the command line knows it |
 
 mod apis;
 pub mod catalog;
 pub mod config;
 mod existing;
+mod install;
 pub mod migration;
 mod parts;
 pub mod registry;

@@ -19,6 +19,7 @@ use quintet_api::{
 use quintet_kit::{
     Context, Desired, Kind, Meta, ObjectKey, System,
     config::environment_row,
+    install::{Operator, Site},
     run::{Fatal, Observed, RenderError, Started},
     wiring::{Origin, ServiceRow, SystemRows},
 };
@@ -29,7 +30,7 @@ use crate::{
     apis::domain,
     catalog,
     config::VARIABLES,
-    migration,
+    install, migration,
     parts::password,
     registry::{
         self, Names,
@@ -138,6 +139,10 @@ impl System for ModelRegistryOperator {
 
     fn crds(&self) -> Vec<CustomResourceDefinition> {
         quintet_api::model_registry::crds()
+    }
+
+    fn install(&self, site: &Site) -> Option<Operator> {
+        Some(install::operator(site, &self.config))
     }
 
     fn render(&self, object: &DynamicObject, observed: &Observed) -> Result<Desired, RenderError> {

@@ -1,7 +1,11 @@
 //! `quintet up` with a model registry: the whole program, without a cluster.
 
+mod support;
+
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+
+use support::quintet;
 
 const EXAMPLE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/model-registry/postgres-auto.yaml");
@@ -9,19 +13,18 @@ const EXAMPLE: &str =
 #[test]
 fn a_registry_with_its_own_database_is_followed_until_it_is_ready() {
     let folder = tempfile::tempdir().unwrap();
-    let quintet = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_quintet"));
-        command.args(arguments).current_dir(folder.path()).env_clear().env("HOME", folder.path());
-        command
-    };
-    let mut up = quintet(&["up", "--apply", EXAMPLE]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut up =
+        quintet(folder.path()).args(["up", "--apply", EXAMPLE]).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(up.stdout.take().unwrap()).lines().map_while(Result::ok);
     let told: Vec<String> = lines
         .skip_while(|line| !line.ends_with("created"))
         .take_while(|line| !line.ends_with("  Available"))
         .collect();
     let is_running = up.try_wait().unwrap().is_none();
-    let shown = |arguments: &[&str]| String::from_utf8(quintet(arguments).output().unwrap().stdout).unwrap();
+    let shown = |arguments: &[&str]| {
+        let done = quintet(folder.path()).args(arguments).output().unwrap();
+        String::from_utf8(done.stdout).unwrap()
+    };
     let tree = shown(&["tree", "modelregistry", "registry", "-n", "opendatahub"]);
     let catalog = shown(&["get", "deployments", "-n", "opendatahub"]);
     up.kill().unwrap();

@@ -28,6 +28,8 @@ use crate::{
 
 /// Finds the pods of a registry, by its namespace and name.
 pub(super) const BY_REGISTRY: &str = "registry";
+/// Finds the registries that name a Secret or ConfigMap, however many of either there are.
+const BY_REFERENCE: &str = "reference";
 const OPENSHIFT: &str = "the API is served";
 /// Where a service mesh had its gateway, on Routes that lead there.
 const GATEWAY_NAMESPACE: &str = "maistra.io/gateway-namespace";
@@ -48,7 +50,7 @@ pub fn wiring(config: &Config) -> Wiring<ObjectKey> {
 
 fn watches(wiring: Wiring<ObjectKey>, config: &Config) -> Wiring<ObjectKey> {
     wiring
-        .is_for::<ModelRegistry>(Watch::all())
+        .is_for::<ModelRegistry>(Watch::all().index(BY_REFERENCE, named))
         .owns_by::<Service>(ours(config), of_server())
         .owns::<ModelRegistry, ServiceAccount>(ours(config))
         .owns_by::<Deployment>(ours(config), of_server())
@@ -202,28 +204,32 @@ fn uses_secret() -> Mapping<Meta<Secret>, ObjectKey> {
     let name = "the ModelRegistry that controls it, or those that name it";
     Mapping::new(name, move |secret: &Meta<Secret>, hubs: &Hubs| {
         let mut keys = controller.keys(secret, hubs);
-        let reference = Reference::Secret(secret.name_any());
-        keys.extend(beside(hubs, secret.namespace(), |registry| names(registry, &reference)));
+        keys.extend(naming(hubs, secret.namespace(), &Reference::Secret(secret.name_any())));
         keys
     })
 }
 
 fn uses_config_map() -> Mapping<Meta<ConfigMap>, ObjectKey> {
     Mapping::new("the ModelRegistries that name it", |map: &Meta<ConfigMap>, hubs: &Hubs| {
-        let reference = Reference::ConfigMap(map.name_any());
-        beside(hubs, map.namespace(), |registry| names(registry, &reference))
+        naming(hubs, map.namespace(), &Reference::ConfigMap(map.name_any()))
     })
 }
 
-/// True if a registry's pods need the object: it is named, or is the certificate that nobody named.
-fn names(registry: &ModelRegistry, reference: &Reference) -> bool {
+/// What a registry's pods need: what it names, and the certificate that nobody named.
+fn named(registry: &ModelRegistry) -> Vec<String> {
     let certificate = registry.spec.kube_rbac_proxy.as_ref().map(|_| Names::of(registry).proxy_certificate());
-    let is_certificate = matches!(reference, Reference::Secret(name) if Some(name) == certificate.as_ref());
-    is_certificate || references(&registry.spec).contains(reference)
+    let namespace = registry.namespace();
+    let all = references(&registry.spec).into_iter().chain(certificate.map(Reference::Secret));
+    all.map(|reference| entry(namespace.as_deref(), &reference)).collect()
 }
 
-fn beside(hubs: &Hubs, namespace: Option<String>, test: impl Fn(&ModelRegistry) -> bool) -> Vec<ObjectKey> {
-    of_those(hubs, |registry| registry.namespace() == namespace && test(registry))
+fn entry(namespace: Option<&str>, reference: &Reference) -> String {
+    format!("{} {reference}", namespace.unwrap_or_default())
+}
+
+fn naming(hubs: &Hubs, namespace: Option<String>, reference: &Reference) -> Vec<ObjectKey> {
+    let found = hubs.by::<ModelRegistry>(BY_REFERENCE, &entry(namespace.as_deref(), reference));
+    found.iter().map(|registry| ObjectKey::of(&**registry)).collect()
 }
 
 fn of_those(hubs: &Hubs, test: impl Fn(&ModelRegistry) -> bool) -> Vec<ObjectKey> {

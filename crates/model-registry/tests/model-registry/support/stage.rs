@@ -27,7 +27,12 @@ use quintet_api::{
     },
     model_registry::ModelRegistry,
 };
-use quintet_kit::{Clock, Fence, Kind, Manager, System, metrics::Metrics, rights::rights, run::Settings};
+use quintet_kit::{
+    Clock, Fence, Kind, Manager, System,
+    metrics::Metrics,
+    rights::{Holder, rights},
+    run::Settings,
+};
 use quintet_model_registry::ModelRegistryOperator;
 use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -320,7 +325,8 @@ pub(crate) fn identity() -> User {
 /// Gives the operator the rights that follow from its wiring, and no others.
 async fn authorise(admin: &Client, variables: &[(&str, &str)]) {
     let rows = ModelRegistryOperator::new(config(variables)).rows();
-    let objects = rights(&rows).objects("operator", HOME, ACCOUNT);
+    let holder = Holder { namespace: HOME, account: ACCOUNT };
+    let objects = rights(&rows).objects("operator", "operator", holder);
     if let Some((role, binding)) = objects.cluster {
         create::<ClusterRole>(Api::all(admin.clone()), role).await;
         create::<ClusterRoleBinding>(Api::all(admin.clone()), binding).await;
