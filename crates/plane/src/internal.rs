@@ -12,7 +12,7 @@ use crate::resource::{GroupVersionKind, Resource};
 use crate::server::Warnings;
 use crate::status::{Error, Result};
 use crate::store::{Draft, Expect, Object, key};
-use crate::write::{DeleteOptions, Edit, Outcome, Write};
+use crate::write::{DeleteOptions, Edit, Outcome, Source, Write};
 
 /// A controller's hands.
 pub(crate) struct Internal<'a> {
@@ -31,7 +31,7 @@ impl<'a> Internal<'a> {
     pub(crate) async fn create(&self, object: Value) -> Result<Arc<Object>> {
         let (resource, namespace, _) = self.place(&object)?;
         let warnings = Warnings::default();
-        stored(self.write(&resource, &namespace, "", &warnings).create(object, vec![]).await?)
+        stored(self.write(&resource, &namespace, "", &warnings).create(object, Source::default()).await?)
     }
 
     /// Replaces an object or, with a subresource, that part of it.
@@ -39,7 +39,7 @@ impl<'a> Internal<'a> {
         let (resource, namespace, name) = self.place(&object)?;
         let warnings = Warnings::default();
         let write = self.write(&resource, &namespace, subresource, &warnings);
-        let edit = |_: &Value| Ok(Edit { object: object.clone(), duplicates: vec![] });
+        let edit = |_: &Value| Ok(Edit { object: object.clone(), source: Source::default() });
         stored(write.update(&name, true, edit).await?)
     }
 

@@ -337,6 +337,7 @@ fn an_apply_of_nothing_takes_back_what_was_applied() {
         subresource: "",
         reset: Reset::Nothing,
         now: "2026-11-15T20:00:00Z",
+        others: &[],
     };
     hold((spec(), spec()), |(mut first, second)| {
         first["keep"] = json!("x");
@@ -381,6 +382,7 @@ fn applied_bodies_and_books() {
         subresource: "",
         reset: Reset::top_level(&["status"]),
         now: "2026-11-15T20:00:00Z",
+        others: &[],
     };
     hold((pod(), pod(), value()), |(mut live, body, book)| {
         live["metadata"]["managedFields"] = book;

@@ -67,6 +67,26 @@ pub struct Context<'a> {
     pub reset: Reset,
     /// RFC 3339 with seconds.
     pub now: &'a str,
+    /// The object before and after an update in other versions that managers wrote in.
+    pub others: &'a [Other<'a>],
+}
+
+/// An update as another version shows it.
+#[derive(Debug, Clone)]
+pub struct Other<'a> {
+    /// The version.
+    pub api_version: &'a str,
+    /// Its schema.
+    pub schema: &'a Schema,
+    /// The object before.
+    pub before: &'a Value,
+    /// The object after.
+    pub after: &'a Value,
+}
+
+/// Whether a whole object has only what its schema declares, with the types it declares.
+pub fn fits(schema: &Schema, object: &Value) -> bool {
+    Typed::Object(schema).check(object, true).is_empty()
 }
 
 /// One field that another manager has set to another value.
@@ -168,6 +188,7 @@ pub fn apply(
     managed.drop_empty();
     let mut after = after;
     if !cx.custom {
+        builtin::texts_for_nulls(cx.schema, &mut after);
         drop_nulls(&mut after);
     }
     if !merge::equal(&before, &after)
@@ -243,7 +264,15 @@ fn update(cx: &Context<'_>, before: &Value, after: &Value, managed: &mut Managed
     let taken = cx.reset.apply(changes.set());
     let lost = cx.reset.apply(changes.removed);
     for owned in managed.0.values_mut() {
-        owned.fields = owned.fields.difference(&taken).difference(&lost);
+        let other = cx.others.iter().find(|other| other.api_version == owned.api_version);
+        owned.fields = match other {
+            None => owned.fields.difference(&taken).difference(&lost),
+            Some(other) => {
+                let changes = Comparison::of(Typed::Object(other.schema), other.before, other.after);
+                let (taken, lost) = (cx.reset.apply(changes.set()), cx.reset.apply(changes.removed));
+                owned.fields.difference(&taken).difference(&lost)
+            }
+        };
     }
     let mine = strip(taken);
     if !mine.is_empty() {
@@ -325,7 +354,8 @@ fn type_errors(errors: Vec<String>) -> Option<String> {
     }
 }
 
-fn without_managed_fields(object: &Value) -> Value {
+/// A copy without its book.
+pub fn without_managed_fields(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(Value::Object(meta)) = object.get_mut("metadata") {
         meta.remove("managedFields");

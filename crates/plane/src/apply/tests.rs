@@ -29,6 +29,7 @@ fn cx<'a>(schema: &'a Schema, manager: &'a str) -> Context<'a> {
         subresource: "",
         reset: Reset::Nothing,
         now: "2026-11-15T20:10:09Z",
+        others: &[],
     }
 }
 

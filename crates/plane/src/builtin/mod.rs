@@ -16,7 +16,7 @@ mod walk;
 mod warnings;
 
 pub use defaults::default;
-pub use normal::normalize;
+pub use normal::{normalize, texts_for_nulls};
 pub use prepare::prepare_create;
 pub use table::{definitions, object_meta, schema};
 pub use validate::{validate, validate_create, validate_update};

@@ -9,10 +9,12 @@ use super::quantity::Quantity;
 use super::table::{GoFacts, go_facts, schema};
 use super::walk::{each_definition, each_scalar};
 use crate::resource::GroupVersionKind;
+use crate::schema::{Additional, Schema, Type};
 
 /// Brings an object of a built-in kind into the form in which the server stores and prints it.
 pub fn normalize(gvk: &GroupVersionKind, object: &mut Value) {
     let Some(schema) = schema(gvk) else { return };
+    texts_for_nulls(schema, object);
     each_definition(schema, object, &mut |definition, fields| {
         fields.retain(|name, value| !value.is_null() || definition_keeps_null(definition, name));
         if let Some(facts) = go_facts(definition) {
@@ -30,6 +32,28 @@ pub fn normalize(gvk: &GroupVersionKind, object: &mut Value) {
             *value = Value::String(quantity.to_string());
         }
     });
+}
+
+/// A `null` in a map of texts is the empty text, as Go's decoder reads it; elsewhere it is as good as absent.
+pub fn texts_for_nulls(schema: &Schema, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            let texts = matches!(&schema.additional, Additional::Of(of) if of.kind == Some(Type::String));
+            for (name, value) in fields {
+                if value.is_null() && texts && !schema.properties.contains_key(name) {
+                    *value = Value::String(String::new());
+                } else if let Some(inner) = schema.field(name) {
+                    texts_for_nulls(inner, value);
+                }
+            }
+        }
+        Value::Array(elements) => {
+            if let Some(items) = schema.element() {
+                elements.iter_mut().for_each(|element| texts_for_nulls(items, element));
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The one raw JSON field in which `null` is a value.
@@ -100,6 +124,18 @@ mod tests {
                 json!({"metadata": {}, "spec": {"template": {"spec": {"containers": []}}}})
             )["status"],
             json!({"replicas": 0, "availableReplicas": 0})
+        );
+    }
+
+    #[test]
+    fn null_among_texts_is_the_empty_text() {
+        assert_eq!(
+            normal(
+                "",
+                "ConfigMap",
+                json!({"metadata": {"name": "c", "labels": {"l": null}, "annotations": null}, "data": {"a": null}})
+            ),
+            json!({"metadata": {"name": "c", "labels": {"l": ""}}, "data": {"a": ""}})
         );
     }
 

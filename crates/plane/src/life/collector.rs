@@ -11,7 +11,7 @@ use crate::resource::{GroupVersionKind, Resource};
 use crate::server::Warnings;
 use crate::status::Result;
 use crate::store::{Change, Location, Object, Owner, TableId, key};
-use crate::write::{DeleteOptions, Edit, Propagation, Write};
+use crate::write::{DeleteOptions, Edit, Propagation, Source, Write};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -270,7 +270,7 @@ async fn change(
         .update(&object.facts.name, false, |live| {
             let mut object = live.clone();
             edit(&mut object["metadata"]);
-            Ok(Edit { object, duplicates: Vec::new() })
+            Ok(Edit { object, source: Source::default() })
         })
         .await;
     ignore_missing(changed.map(drop))

@@ -14,7 +14,7 @@ use crate::resource::Resource;
 use crate::server::Warnings;
 use crate::status::Result;
 use crate::store::{Change, Listing, Object, TableId};
-use crate::write::{DeleteOptions, Edit, Propagation, Write};
+use crate::write::{DeleteOptions, Edit, Propagation, Source, Write};
 
 /// Namespaces and definitions being deleted that must be looked at.
 #[derive(Debug, Default)]
@@ -162,7 +162,7 @@ async fn empty_namespace(plane: &Plane, name: &str) -> Result<()> {
                 .cloned()
                 .collect();
             object["spec"]["finalizers"] = json!(left);
-            Ok(Edit { object, duplicates: Vec::new() })
+            Ok(Edit { object, source: Source::default() })
         });
         return match finalized.await {
             Err(error) if error.code != 404 => Err(error),
@@ -175,7 +175,7 @@ async fn empty_namespace(plane: &Plane, name: &str) -> Result<()> {
             let mut object = live.clone();
             let failed = failure.as_ref().map(|e| e.message.as_str());
             conditions(plane, &mut object, &remaining, &finalizers, failed);
-            Ok(Edit { object, duplicates: Vec::new() })
+            Ok(Edit { object, source: Source::default() })
         })
         .await;
     match (failure, told) {
@@ -288,7 +288,7 @@ async fn empty_definition(plane: &Plane, name: &str) -> Result<()> {
     let told = write.update(name, false, |live| {
         let mut object = live.clone();
         crd::condition(plane, &mut object, "Terminating", status, reason, &message);
-        Ok(Edit { object, duplicates: Vec::new() })
+        Ok(Edit { object, source: Source::default() })
     });
     match told.await {
         Err(error) if error.code != 404 => return Err(error),

@@ -8,6 +8,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 
 use super::json::{self, Parsed};
+use super::yaml;
 use crate::protobuf;
 use crate::resource::{GroupVersionKind, Resource};
 use crate::status::{Error, Result};
@@ -49,12 +50,12 @@ pub(crate) fn decode_any(headers: &HeaderMap, body: &Bytes, kind: &str) -> Resul
         "" | "application/json" => json::parse(body).map_err(|why| unrecognised(kind, body, &why)),
         "application/yaml" => {
             let text = std::str::from_utf8(body).map_err(|e| Error::bad_request(e.to_string()))?;
-            let value: Value = serde_saphyr::from_str(text).map_err(|e| {
+            let read = yaml::parse(text).map_err(|e| {
                 Error::bad_request(format!(
                     "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; yaml parse error: {e}"
                 ))
             })?;
-            Ok(Parsed { value, duplicates: Vec::new() })
+            Ok(Parsed { value: read.value, duplicates: read.repeated.into_iter().map(|r| r.key).collect() })
         }
         protobuf::MEDIA_TYPE => {
             let value = protobuf::decode(body).map_err(|error| Error::bad_request(error.to_string()))?;

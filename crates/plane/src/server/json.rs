@@ -17,11 +17,19 @@ pub(crate) struct Parsed {
 pub(crate) fn parse(text: &[u8]) -> Result<Parsed, String> {
     let mut duplicates = Vec::new();
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let value = Seed { path: String::new(), duplicates: &mut duplicates }
+    let value = Seed { path: String::new(), duplicates: &mut duplicates, places: &mut None }
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value))
         .map_err(|error| go_error(&error, text))?;
     Ok(Parsed { value, duplicates })
+}
+
+/// The paths of all fields of a text, in the order in which they stand there; none if it is no JSON.
+pub(crate) fn places(text: &[u8]) -> Vec<String> {
+    let mut places = Some(Vec::new());
+    let seed = Seed { path: String::new(), duplicates: &mut Vec::new(), places: &mut places };
+    let read = seed.deserialize(&mut serde_json::Deserializer::from_slice(text));
+    places.filter(|_| read.is_ok()).unwrap_or_default()
 }
 
 /// What Go's decoder says about the same text.
@@ -73,6 +81,8 @@ fn offset(text: &[u8], line: usize, column: usize) -> usize {
 struct Seed<'a> {
     path: String,
     duplicates: &'a mut Vec<String>,
+    /// Every path in order, if asked for.
+    places: &'a mut Option<Vec<String>>,
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
@@ -122,7 +132,11 @@ impl<'de> Visitor<'de> for Seed<'_> {
         let mut out = Vec::new();
         loop {
             let path = format!("{}[{}]", self.path, out.len());
-            match items.next_element_seed(Seed { path, duplicates: &mut *self.duplicates })? {
+            match items.next_element_seed(Seed {
+                path,
+                duplicates: &mut *self.duplicates,
+                places: &mut *self.places,
+            })? {
                 Some(item) => out.push(item),
                 None => return Ok(Value::Array(out)),
             }
@@ -136,7 +150,11 @@ impl<'de> Visitor<'de> for Seed<'_> {
             if out.contains_key(&name) {
                 self.duplicates.push(path.clone());
             }
-            let value = entries.next_value_seed(Seed { path, duplicates: &mut *self.duplicates })?;
+            if let Some(places) = &mut *self.places {
+                places.push(path.clone());
+            }
+            let seed = Seed { path, duplicates: &mut *self.duplicates, places: &mut *self.places };
+            let value = entries.next_value_seed(seed)?;
             out.insert(name, value);
         }
         Ok(Value::Object(out))
@@ -147,13 +165,19 @@ impl<'de> Visitor<'de> for Seed<'_> {
 mod tests {
     use serde_json::json;
 
-    use super::parse;
+    use super::{parse, places};
 
     #[test]
     fn duplicates_are_told_and_the_last_one_wins() {
         let parsed = parse(br#"{"a":{"b":1,"b":2},"l":[{"c":1,"c":2}],"a":{"b":3}}"#).unwrap();
         assert_eq!(parsed.value, json!({"a": {"b": 3}, "l": [{"c": 2}]}));
         assert_eq!(parsed.duplicates, ["a.b", "l[0].c", "a"]);
+    }
+
+    #[test]
+    fn places_are_told_in_the_order_of_the_text() {
+        assert_eq!(places(br#"{"b":[{"z":1}],"a":{"y":1},"b":2}"#), ["b", "b[0].z", "a", "a.y", "b"]);
+        assert_eq!(places(b"b: 1"), Vec::<String>::new());
     }
 
     #[test]

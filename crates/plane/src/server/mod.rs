@@ -9,6 +9,7 @@ pub(crate) mod json;
 mod other;
 pub(crate) mod params;
 mod path;
+pub(crate) mod yaml;
 
 use std::convert::Infallible;
 use std::future::Future;

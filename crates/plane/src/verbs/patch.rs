@@ -9,10 +9,10 @@ use super::writes::write;
 use super::{respond, scale};
 use crate::patch::{self, PatchError};
 use crate::resource::Resource;
-use crate::server::params::WriteOptions;
-use crate::server::{Ctx, body, json};
+use crate::server::params::{FieldValidation, WriteOptions};
+use crate::server::{Ctx, body, json, yaml};
 use crate::status::{Details, Error, FieldError, Result};
-use crate::write::{Edit, Write, typed};
+use crate::write::{Edit, Form, Source, Write, typed};
 
 /// How the body is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,12 +48,21 @@ pub(crate) async fn patch(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
     let manager = ctx.manager(options.manager.as_deref());
     let write = Write { applied: kind == Kind::Apply, ..write(ctx, &options, &manager) };
     let force = options.force.unwrap_or(false);
-    let (parsed, duplicates) = parse(kind, &bytes)?;
+    let (parsed, duplicates) = parse(kind, &bytes, options.validation)?;
+    let form = match kind {
+        Kind::Json | Kind::Merge => Form::Patch,
+        Kind::Strategic if options.validation == FieldValidation::Strict => {
+            Form::Strategic(patch::strategic::go_print(&parsed))
+        }
+        Kind::Strategic => Form::Patch,
+        Kind::Apply => Form::Made,
+    };
+    let source = Source { duplicates, form };
     if ctx.path.subresource == "scale" {
         let edit = |live: &Value| {
             let shown = scale::show(&ctx.resource, live)?;
             let changed = apply(kind, &ctx.resource, &shown, &parsed, "Scale")?;
-            Ok(Edit { object: scale::put(&ctx.resource, live, &changed)?, duplicates: Vec::new() })
+            Ok(Edit { object: scale::put(&ctx.resource, live, &changed)?, source: Source::default() })
         };
         return scale::answer(ctx, write.update(&ctx.path.name, false, edit).await?).await;
     }
@@ -63,7 +72,7 @@ pub(crate) async fn patch(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
             _ => apply(kind, &ctx.resource, live, &parsed, &ctx.resource.gvk.kind)?,
         };
         fits(kind, ctx, &object, &parsed)?;
-        Ok(Edit { object, duplicates: duplicates.clone() })
+        Ok(Edit { object, source: source.clone() })
     };
     match write.update(&ctx.path.name, false, edit).await {
         Err(error) if error.code == 404 && kind == Kind::Apply && ctx.path.subresource.is_empty() => {
@@ -87,7 +96,7 @@ pub(crate) async fn patch(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
                 metadata.remove("resourceVersion");
             }
             object["metadata"]["name"] = json!(ctx.path.name);
-            let outcome = write.create(object, duplicates).await?;
+            let outcome = write.create(object, source).await?;
             respond(ctx, 201, outcome).await
         }
         Err(error) => Err(error),
@@ -119,16 +128,23 @@ fn fits(kind: Kind, ctx: &Ctx, object: &Value, patch: &Value) -> Result<()> {
     Err(Error::invalid_kind("", "", "", &[error]))
 }
 
-fn parse(kind: Kind, bytes: &Bytes) -> Result<(Value, Vec<String>)> {
+/// The patch, and the fields given twice in it.
+fn parse(kind: Kind, bytes: &Bytes, validation: FieldValidation) -> Result<(Value, Vec<String>)> {
     if kind == Kind::Apply {
         let text = std::str::from_utf8(bytes).map_err(|e| Error::bad_request(e.to_string()))?;
-        if let Ok(parsed) = json::parse(bytes) {
-            return Ok((parsed.value, parsed.duplicates));
+        match json::parse(bytes) {
+            Ok(parsed) if parsed.duplicates.is_empty() => return Ok((parsed.value, Vec::new())),
+            _ => {} // JSON is YAML too, and is read as such when something is wrong with it
         }
-        let value: Value = serde_saphyr::from_str(text).map_err(|e| {
+        let read = yaml::parse(text).map_err(|e| {
             Error::bad_request(format!("error decoding YAML: error converting YAML to JSON: yaml: {e}"))
         })?;
-        return Ok((value, Vec::new()));
+        return match read.repeated {
+            Some(repeated) if validation == FieldValidation::Strict => Err(Error::bad_request(format!(
+                "error strict decoding YAML: error converting YAML to JSON: {repeated}"
+            ))),
+            _ => Ok((read.value, Vec::new())),
+        };
     }
     let prefix = if kind == Kind::Strategic { "" } else { "error decoding patch: " };
     let parsed = json::parse(bytes).map_err(|why| Error::bad_request(format!("{prefix}{why}")))?;

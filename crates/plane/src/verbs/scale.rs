@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::resource::Resource;
 use crate::server::Ctx;
 use crate::status::{Error, FieldError, Result};
-use crate::write::{self, Edit, Outcome, Write};
+use crate::write::{self, Edit, Outcome, Source, Write};
 
 /// Where the parts of a scale are.
 struct Paths {
@@ -133,7 +133,8 @@ pub(super) async fn replace(ctx: &Ctx, write: &Write<'_>, given: Value) -> Resul
             ctx.path.name
         )));
     }
-    let edit = |live: &Value| Ok(Edit { object: put(&ctx.resource, live, &given)?, duplicates: Vec::new() });
+    let edit =
+        |live: &Value| Ok(Edit { object: put(&ctx.resource, live, &given)?, source: Source::default() });
     let outcome = write.update(&ctx.path.name, true, edit).await?;
     answer(ctx, outcome).await
 }

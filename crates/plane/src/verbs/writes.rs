@@ -8,7 +8,7 @@ use super::{respond, scale};
 use crate::server::params::WriteOptions;
 use crate::server::{Ctx, answer, body};
 use crate::status::{Error, FieldError, Result};
-use crate::write::{DeleteOptions, Deleted, Edit, Outcome, Write, typed};
+use crate::write::{DeleteOptions, Deleted, Edit, Outcome, Source, Write, typed};
 
 /// A write with this request's options.
 pub(super) fn write<'a>(ctx: &'a Ctx, options: &WriteOptions, manager: &'a str) -> Write<'a> {
@@ -33,7 +33,8 @@ pub(crate) async fn create(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
     same_kind(ctx, &parsed.value)?;
     fits(ctx, &parsed.value)?;
     let manager = ctx.manager(options.manager.as_deref());
-    let outcome = write(ctx, &options, &manager).create(parsed.value, parsed.duplicates).await?;
+    let source = Source::body(parsed.duplicates, bytes);
+    let outcome = write(ctx, &options, &manager).create(parsed.value, source).await?;
     respond(ctx, 201, outcome).await
 }
 
@@ -72,7 +73,8 @@ pub(crate) async fn update(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
     let parsed = body::decode(&ctx.headers, &bytes, &ctx.resource)?;
     same_kind(ctx, &parsed.value)?;
     fits(ctx, &parsed.value)?;
-    let edit = |_: &Value| Ok(Edit { object: parsed.value.clone(), duplicates: parsed.duplicates.clone() });
+    let source = Source::body(parsed.duplicates, bytes);
+    let edit = |_: &Value| Ok(Edit { object: parsed.value.clone(), source: source.clone() });
     match write.update(&ctx.path.name, true, edit).await {
         Err(error)
             if error.code == 404
@@ -85,7 +87,7 @@ pub(crate) async fn update(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
                 metadata.remove("uid");
             }
             object["metadata"]["name"] = json!(ctx.path.name);
-            let outcome = write.create(object, parsed.duplicates).await?;
+            let outcome = write.create(object, source).await?;
             respond(ctx, 201, outcome).await
         }
         Err(error) => Err(error),

@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
-use super::Write;
-use crate::apply::{self, ApplyError, Context, Reset};
+use super::{Write, versions};
+use crate::apply::{self, ApplyError, Context, Other, Reset};
 use crate::clock;
+use crate::resource::GroupVersionKind;
 use crate::status::{Cause, Details, Error, Result};
 
 impl Write<'_> {
     /// What the bookkeeping needs to know about this write.
-    fn with_context<T>(&self, work: impl FnOnce(&Context<'_>) -> T) -> Option<T> {
+    fn with_context<T>(&self, others: &[Other<'_>], work: impl FnOnce(&Context<'_>) -> T) -> Option<T> {
         let now = clock::seconds(self.plane.clock().now());
         let resource = self.resource;
         let reset = match self.subresource {
@@ -27,6 +28,7 @@ impl Write<'_> {
             subresource: self.subresource,
             reset,
             now: &now,
+            others,
         }))
     }
 
@@ -36,14 +38,48 @@ impl Write<'_> {
             // Replicas that nobody owns are not taken into possession by scaling.
             return;
         }
-        self.with_context(|context| apply::record_update(context, old, object));
+        self.with_context(&[], |context| apply::record_update(context, old, object));
+    }
+
+    /// Books a change of `old`. What managers wrote in other versions is compared in those.
+    pub(super) async fn book_change(&self, old: &Value, object: &mut Value) -> Result<()> {
+        let mut versions: Vec<&str> = entries(old).filter_map(|entry| entry["apiVersion"].as_str()).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        versions.retain(|version| *version != self.resource.api_version.as_ref());
+        if versions.is_empty() || !self.resource.is_custom() || self.subresource == "scale" {
+            self.book(Some(old), object);
+            return Ok(());
+        }
+        let catalog = self.plane.catalog();
+        let mut seen = Vec::new();
+        for version in versions {
+            let kind = GroupVersionKind::from_api_version(version, &self.resource.gvk.kind);
+            let Some(resource) = catalog.kind(&kind) else { continue };
+            let both = vec![apply::without_managed_fields(old), apply::without_managed_fields(object)];
+            let Ok(both) = versions::in_version(self.plane, resource, both).await else {
+                return Ok(forget(object));
+            };
+            seen.push((resource.clone(), both));
+        }
+        let mut others = Vec::new();
+        for (resource, both) in &seen {
+            let (Some(schema), [before, after]) = (resource.schema(), both.as_slice()) else { continue };
+            if [before, after].into_iter().any(|object| !apply::fits(schema, object)) {
+                // The real server cannot compare what its schema does not declare, and gives up the whole book.
+                return Ok(forget(object));
+            }
+            others.push(Other { api_version: &resource.api_version, schema, before, after });
+        }
+        self.with_context(&others, |context| apply::record_update(context, Some(old), object));
+        Ok(())
     }
 
     /// Applies a configuration to the live object, or to none.
     pub(crate) fn apply(&self, live: Option<&Value>, config: &Value, force: bool) -> Result<Value> {
         let config = self.without_reset_fields(config);
         let applied = self
-            .with_context(|context| apply::apply(context, live, &config, force))
+            .with_context(&[], |context| apply::apply(context, live, &config, force))
             .ok_or_else(|| Error::internal("this kind has no schema to apply by"))?;
         applied.map_err(|error| match &error {
             ApplyError::BadRequest(_) => Error::bad_request(error.to_string()),
@@ -86,11 +122,19 @@ impl Write<'_> {
     }
 }
 
+/// The entries of an object's book.
+fn entries(object: &Value) -> impl Iterator<Item = &Value> {
+    object["metadata"]["managedFields"].as_array().into_iter().flatten()
+}
+
+/// Leaves an object without a book.
+fn forget(object: &mut Value) {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+}
+
 /// Whether any manager owns `spec.replicas`.
 fn replicas_are_tracked(object: &Value) -> bool {
-    object["metadata"]["managedFields"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .any(|entry| entry["fieldsV1"]["f:spec"].get("f:replicas").is_some())
+    entries(object).any(|entry| entry["fieldsV1"]["f:spec"].get("f:replicas").is_some())
 }

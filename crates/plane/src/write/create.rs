@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::shape::{self, Strays};
-use super::{Outcome, Write, metadata};
+use super::{Outcome, Source, Write, metadata, shape};
 use crate::clock;
 use crate::hooks::Operation;
 use crate::life;
@@ -14,8 +13,8 @@ use crate::store::{Expect, Refused, key};
 const TRIES: usize = 8;
 
 impl Write<'_> {
-    /// Makes an object from a request's body; `duplicates` are the fields given twice in it.
-    pub(crate) async fn create(&self, mut object: Value, duplicates: Vec<String>) -> Result<Outcome> {
+    /// Makes an object from what a request sent.
+    pub(crate) async fn create(&self, mut object: Value, source: Source) -> Result<Outcome> {
         let resource = self.resource;
         if !metadata::text(&object, "resourceVersion").is_empty() {
             return Err(Error::bare("resourceVersion should not be set on objects to be created"));
@@ -23,7 +22,7 @@ impl Write<'_> {
         life::admit_create(self.plane, resource)?;
         metadata::place(&mut object, self.namespace)?;
         let unknown = shape::prune(resource, &mut object, self.applied);
-        Strays { duplicates, unknown }.judge(self.validation, resource, self.warnings)?;
+        source.judge(unknown, None, self.validation, resource, self.warnings)?;
         if resource.has_status() && resource.names.plural.as_ref() != "nodes" {
             object.as_object_mut().map(|o| o.remove("status"));
         }
@@ -60,6 +59,7 @@ impl Write<'_> {
             if let Some(base) = &generated {
                 metadata::of(&mut object).insert("name".into(), metadata::generate(base).into());
             }
+            life::prepare_create(resource, &mut object);
             let meta = metadata::of(&mut object);
             meta.insert("uid".into(), uuid::Uuid::new_v4().to_string().into());
             meta.insert("creationTimestamp".into(), clock::seconds(self.plane.clock().now()).into());

@@ -9,6 +9,7 @@ mod delete;
 mod metadata;
 mod scalars;
 mod shape;
+mod strays;
 pub(crate) mod typed;
 mod update;
 mod versions;
@@ -22,6 +23,7 @@ pub(crate) use delete::{DeleteOptions, Deleted, Propagation};
 pub(crate) use metadata::generate as generate_name;
 pub(crate) use scalars::base64_stops;
 pub(crate) use shape::decoded;
+pub(crate) use strays::{Form, Source};
 pub(crate) use update::Edit;
 pub(crate) use versions::{present, present_all};
 

@@ -7,45 +7,7 @@ use crate::builtin;
 use crate::resource::Resource;
 use crate::schema;
 use crate::server::Warnings;
-use crate::server::params::FieldValidation;
-use crate::status::{Error, FieldError, Result};
-
-/// Fields of the body that were given twice or are not known.
-#[derive(Debug, Default)]
-pub(crate) struct Strays {
-    pub(crate) duplicates: Vec<String>,
-    pub(crate) unknown: Vec<String>,
-}
-
-impl Strays {
-    fn texts(&self) -> Vec<String> {
-        let quote = crate::status::go_quote;
-        let twice = self.duplicates.iter().map(|path| format!("duplicate field {}", quote(path)));
-        twice.chain(self.unknown.iter().map(|path| format!("unknown field {}", quote(path)))).collect()
-    }
-
-    /// Warns, refuses or says nothing, as the request wants it.
-    pub(super) fn judge(&self, how: FieldValidation, resource: &Resource, warnings: &Warnings) -> Result<()> {
-        let texts = self.texts();
-        match how {
-            _ if texts.is_empty() => Ok(()),
-            FieldValidation::Ignore => Ok(()),
-            FieldValidation::Warn => {
-                warnings.extend(texts);
-                Ok(())
-            }
-            FieldValidation::Strict => {
-                let gvk = &resource.gvk;
-                Err(Error::bad_request(format!(
-                    "{0} in version \"{1}\" cannot be handled as a {0}: strict decoding error: {2}",
-                    gvk.kind,
-                    gvk.version,
-                    texts.join(", ")
-                )))
-            }
-        }
-    }
-}
+use crate::status::FieldError;
 
 /// Drops unknown fields; tells which.
 ///

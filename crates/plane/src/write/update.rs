@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::shape::{self, Strays};
-use super::{Outcome, Write, metadata, versions};
+use super::{Outcome, Source, Write, metadata, shape, versions};
 use crate::apply;
 use crate::hooks::Operation;
 use crate::life;
@@ -14,8 +13,8 @@ use crate::store::{Expect, Object, Refused, key};
 pub(crate) struct Edit {
     /// The object as it should be.
     pub(crate) object: Value,
-    /// Fields given twice in the body.
-    pub(crate) duplicates: Vec<String>,
+    /// How the request said so.
+    pub(crate) source: Source,
 }
 
 impl Write<'_> {
@@ -51,19 +50,20 @@ impl Write<'_> {
     ) -> Result<Option<Outcome>> {
         let resource = self.resource;
         let old = versions::present(self.plane, resource, live).await?;
-        let Edit { mut object, duplicates } = edit(&old)?;
+        let Edit { mut object, source } = edit(&old)?;
         self.identity(name, is_put, live, &old, &mut object)?;
         let stale_is_final = is_put && !metadata::text(&object, "resourceVersion").is_empty();
         metadata::keep(&mut object, &old);
         self.reset(&mut object, &old);
+        let shown = source.shown(self.validation, &object);
         let unknown = shape::prune(resource, &mut object, self.applied);
         if self.subresource != "scale" {
-            Strays { duplicates, unknown }.judge(self.validation, resource, self.warnings)?;
+            source.judge(unknown, shown, self.validation, resource, self.warnings)?;
         }
         shape::complete(resource, &mut object);
         metadata::tidy(&mut object, self.warnings);
         if !self.applied {
-            self.book(Some(&old), &mut object);
+            self.book_change(&old, &mut object).await?;
         }
         let before = object.clone();
         let mut object = self.mutate(Operation::Update, name, object, &old).await?;
@@ -73,7 +73,7 @@ impl Write<'_> {
             shape::prune(resource, &mut object, self.applied);
             shape::complete(resource, &mut object);
             metadata::tidy(&mut object, self.warnings);
-            self.book(Some(&before), &mut object);
+            self.book_change(&before, &mut object).await?;
         }
 
         life::prepare_update(resource, &mut object);

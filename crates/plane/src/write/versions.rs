@@ -62,8 +62,18 @@ pub(super) async fn to_stored(plane: &Plane, resource: &Resource, mut object: Va
         let conversion = resource.custom.as_ref().map(|c| &c.conversion).unwrap_or(&Value::Null);
         let mut converted = plane.hooks().convert.convert(conversion, &to, vec![object]).await?;
         object = converted.pop().unwrap_or_default();
+        if let Some(custom) = plane.catalog().kind(&to).and_then(|stored| stored.custom.clone()) {
+            // What the stored version does not know is lost, whatever the webhook leaves in.
+            schema::prune(&custom.structural, &mut object, true);
+        }
     }
     Ok(object)
+}
+
+/// The same objects in another version of their kind, unpruned; the error says that this cannot be done.
+pub(super) async fn in_version(plane: &Plane, to: &Resource, objects: Vec<Value>) -> Result<Vec<Value>> {
+    let conversion = to.custom.as_ref().map(|c| &c.conversion).unwrap_or(&Value::Null);
+    plane.hooks().convert.convert(conversion, &to.gvk, objects).await
 }
 
 /// Whether a custom resource is stored in another version than the one spoken.

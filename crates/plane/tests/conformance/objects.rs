@@ -125,7 +125,17 @@ async fn a_namespace_empties_itself() {
 }
 
 #[tokio::test]
-#[ignore = "the plane differs: the account of this namespace does not come, cause not known"]
+async fn a_generated_namespace_is_labelled_with_its_name() {
+    let case = Case::new().await; // whose namespace has a generated name
+    let space = case.get(&format!("/api/v1/namespaces/{}", case.ns)).await;
+    assert_eq!(space.at("/metadata/labels/kubernetes.io~1metadata.name"), case.ns.as_str());
+    assert!(
+        !space.at("/metadata/managedFields/0/fieldsV1").to_string().contains("f:labels"),
+        "nobody set it"
+    );
+}
+
+#[tokio::test]
 async fn every_namespace_gets_an_account_and_the_root_certificate() {
     let case = Case::new().await;
     case.until(&case.path("serviceaccounts/default"), |answer| answer.code == 200).await;

@@ -98,3 +98,51 @@ async fn selectors_and_role_references_never_change() {
     let refused = case.patch("merge", &path, json!({"roleRef": role("y")})).await;
     assert!(refused.text("/message").ends_with("cannot change roleRef"), "{}", refused.body);
 }
+
+#[tokio::test]
+async fn path_tricks_lead_nowhere() {
+    let case = Case::new().await;
+    case.config_map("c", json!({"a": "1"})).await;
+    let maps = case.path("configmaps");
+    for path in [
+        format!("{maps}/../secrets"),
+        format!("{maps}/%2e%2e/secrets"),
+        format!("{maps}/c/../../../../../../version"),
+        format!("{maps}/c%2F..%2Fd"),
+        format!("{maps}/c%00"),
+        format!("{maps}/%ff%fe"),
+        format!("{maps}/c/nope"),
+        format!("{maps}/c/status/more/and/more"),
+        format!("{maps}/{}", "c".repeat(4000)),
+        "/api/v1/namespaces/..%2f..%2fversion/configmaps/c".to_owned(),
+        "/apis/../api/v1/nodes".to_owned(),
+    ] {
+        let answer = case.get(&path).await;
+        assert!((400..500).contains(&answer.code), "{path}: {} {}", answer.code, answer.body);
+        assert!(answer.body["data"].is_null() && answer.body["items"].is_null(), "{path}: {}", answer.body);
+    }
+    assert_eq!(case.get(&format!("{maps}/c")).await.code, 200, "and it serves on");
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_gets_a_status() {
+    let case = Case::new().await;
+    let maps = case.path("configmaps");
+    let ask = async |body: Vec<u8>, media_type: &str| {
+        let mut asked = request("POST", &maps, &serde_json::Value::Null);
+        asked.headers_mut().insert("content-type", media_type.parse().expect("a media type"));
+        *asked.body_mut() = body;
+        let answer = send(case.client(), asked).await;
+        assert_eq!(answer.at("/kind"), "Status", "{media_type}: {}", answer.body);
+        (answer.code, answer.text("/reason").to_owned())
+    };
+    let bad = |code: u16, reason: &str| (code, reason.to_owned());
+    assert_eq!(ask(b"{\"metadata\":".to_vec(), "application/json").await, bad(400, "BadRequest"));
+    assert_eq!(ask(b"[1]".to_vec(), "application/json").await, bad(400, "BadRequest"));
+    assert_eq!(ask(b"\xff\xfe\x00".to_vec(), "application/json").await, bad(400, "BadRequest"));
+    assert_eq!(ask(b"{}".to_vec(), "text/csv").await, bad(415, "UnsupportedMediaType"));
+    let deep = format!("{{\"metadata\":{{\"name\":\"d\"}},\"data\":{}1", "{\"a\":".repeat(20_000));
+    assert_eq!(ask(deep.into_bytes(), "application/json").await, bad(400, "BadRequest"));
+    let huge = format!("{{\"data\":{{\"a\":\"{}\"}}}}", "x".repeat(4 << 20));
+    assert_eq!(ask(huge.into_bytes(), "application/json").await, bad(413, "RequestEntityTooLarge"));
+}

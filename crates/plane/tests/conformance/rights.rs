@@ -57,7 +57,6 @@ async fn a_review_says_what_a_request_would_meet() {
 }
 
 #[tokio::test]
-#[ignore = "the plane differs: the account of this namespace does not come, cause not known"]
 async fn a_token_is_issued_and_recognised() {
     let case = Case::new().await;
     case.until(&case.path("serviceaccounts/default"), |answer| answer.code == 200).await;

@@ -1,3 +1,5 @@
+use std::sync::OnceLock;
+
 use http::{HeaderValue, Request};
 use kube::{Client, Config, client::Body, config::Kubeconfig};
 use plane::{Plane, hooks::User, security::Security, workloads::Workloads};
@@ -36,10 +38,19 @@ pub(crate) async fn chosen() -> Server {
     }
     // By token rather than `Plane::client`, whose requests are its user's whatever they say: scenarios impersonate.
     let security = Security::enforced().token(TOKEN, User::admin());
-    let plane = Plane::builder().security(security).workloads(Workloads::new()).build();
+    let workloads = Workloads::new().root_ca(certificate());
+    let plane = Plane::builder().security(security).workloads(workloads).build();
     let service = plane.service().map_request(|mut request: Request<Body>| {
         request.headers_mut().insert("authorization", HeaderValue::from_static(BEARER));
         request
     });
     Server { client: Client::new(service, "default"), is_plane: true, _plane: Some(plane) }
+}
+
+/// A certificate for `kube-root-ca.crt`; any will do, since nobody connects.
+fn certificate() -> String {
+    static PEM: OnceLock<String> = OnceLock::new();
+    let make =
+        || rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("a certificate").cert.pem();
+    PEM.get_or_init(make).clone()
 }

@@ -19,6 +19,46 @@ impl Disagreements {
         }
         Disagreements(serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("{FILE}: {e}")))
     }
+
+    /// As docs/plane.md shows them: by reason, each with the steps that have it.
+    fn table(&self) -> String {
+        let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (step, reason) in &self.0 {
+            by_reason.entry(reason).or_default().push(step);
+        }
+        let mut text =
+            format!("{} of the recorded steps differ.\n\n| why | steps |\n|---|---|\n", self.0.len());
+        for (reason, steps) in by_reason {
+            let _ = writeln!(text, "| {reason} | {} |", steps.join(", "));
+        }
+        text
+    }
+
+    /// Fails unless docs/plane.md lists exactly these.
+    pub(crate) fn are_documented(&self) {
+        let page = std::fs::read_to_string(documentation()).expect("docs/plane.md");
+        let (before, after) = around_the_table(&page);
+        let shown = &page[before.len()..page.len() - after.len()];
+        assert_eq!(
+            shown,
+            self.table(),
+            "docs/plane.md is not up to date: run the truths once with TRUTHS_LIST=1"
+        );
+    }
+}
+
+/// The page that tells what the plane covers and what it does not.
+fn documentation() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plane.md")
+}
+
+/// What stands before and after the table of disagreements.
+fn around_the_table(page: &str) -> (&str, &str) {
+    const BEGIN: &str = "<!-- disagreements: written by TRUTHS_LIST=1 -->\n";
+    const END: &str = "<!-- end -->";
+    let start = page.find(BEGIN).expect("docs/plane.md marks where the table begins") + BEGIN.len();
+    let end = start + page[start..].find(END).expect("and where it ends");
+    (&page[..start], &page[end..])
 }
 
 /// How the reason of a step begins that differs only when the plane's own controllers are quicker, or slower, than the
@@ -63,9 +103,16 @@ impl Report {
         let sometimes = listed.iter().filter(|(_, why)| why.starts_with(SOMETIMES)).map(|(step, _)| step);
         for step in self.differed.keys().chain(sometimes).collect::<BTreeSet<_>>() {
             let reason = listed.get(step).map_or("not looked at yet", String::as_str);
+            let reason = if reason.contains(": ") { format!("{reason:?}") } else { reason.to_owned() };
             let _ = writeln!(text, "{step}: {reason}");
         }
         std::fs::write(&path, text).unwrap_or_else(|e| panic!("{FILE}: {e}"));
+        let page = documentation();
+        let old = std::fs::read_to_string(&page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
+        let (before, after) = around_the_table(&old);
+        let table = Disagreements::read(&crate::directory()).table();
+        std::fs::write(&page, format!("{before}{table}{after}"))
+            .unwrap_or_else(|e| panic!("{}: {e}", page.display()));
     }
 
     /// Fails unless exactly the listed steps differ (on a real server: none).

@@ -91,3 +91,8 @@ fn there_are_enough_of_them() {
     let steps: usize = Scenario::all(&directory()).iter().map(|scenario| scenario.recorded().count()).sum();
     assert!(steps >= 150, "{steps} request/answer pairs are recorded; the issue asks for 150");
 }
+
+#[test]
+fn every_disagreement_is_documented() {
+    Disagreements::read(&directory()).are_documented();
+}

@@ -140,7 +140,7 @@ pub(super) fn printer(key: (&str, &str)) -> Option<Printer> {
             vec![name(o), or_none(controller), o["revision"].clone(), age_of(o, now)]
         }),
         ("autoscaling", "HorizontalPodAutoscaler") => {
-            (&["Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas:integer", "Age"], |o, now| {
+            (&["Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"], |o, now| {
                 let (spec, status) = (&o["spec"], &o["status"]);
                 let target = &spec["scaleTargetRef"];
                 vec![
