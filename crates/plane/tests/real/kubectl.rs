@@ -91,6 +91,13 @@ async fn the_real_server_serves_kubectl() {
 async fn the_plane_serves_kubectl() {
     let Some(tools) = or_skip("kubectl against the plane", Tools::find()) else { return };
     let scratch = Scratch::new("quintet-kubectl-").expect("a directory");
+    let (_plane, kubeconfig) = served(&scratch).await;
+    let kubectl = Kubectl { program: tools.program("kubectl"), kubeconfig, scratch, namespace: "kubectl" };
+    tokio::task::spawn_blocking(move || session(&kubectl)).await.expect("the session holds");
+}
+
+/// A plane on loopback, and a kubeconfig for it.
+pub(super) async fn served(scratch: &Scratch) -> (Plane, PathBuf) {
     let plane = Plane::builder()
         .security(Security::enforced().token("kubectl", User::admin()))
         .workloads(Workloads::new())
@@ -100,11 +107,11 @@ async fn the_plane_serves_kubectl() {
     let text = format!(
         r#"{{"apiVersion": "v1", "kind": "Config", "current-context": "plane",
             "clusters": [{{"name": "plane", "cluster": {{"server": "http://{address}"}}}}],
-            "contexts": [{{"name": "plane", "context": {{"cluster": "plane", "user": ""}}}}]}}"#
+            "users": [{{"name": "anyone", "user": {{}}}}],
+            "contexts": [{{"name": "plane", "context": {{"cluster": "plane", "user": "anyone"}}}}]}}"#
     );
     std::fs::write(&kubeconfig, text).expect("a kubeconfig");
-    let kubectl = Kubectl { program: tools.program("kubectl"), kubeconfig, scratch, namespace: "kubectl" };
-    tokio::task::spawn_blocking(move || session(&kubectl)).await.expect("the session holds");
+    (plane, kubeconfig)
 }
 
 /// Serves the plane on loopback in plain text.
@@ -234,7 +241,36 @@ fn session(kubectl: &Kubectl) {
     kubectl.ok("rollout status deployment/web --timeout=60s");
     kubectl.ok("delete deployment web --cascade=foreground");
     assert_eq!(sets(), 0, "adopted again and deleted with it");
+    kubectl.ok_with("apply --server-side -f -", DEPLOYMENT);
+    let differs =
+        kubectl.fails(1, "diff --server-side -f -", &DEPLOYMENT.replace("replicas: 2", "replicas: 5"));
+    assert!(differs.contains("+  replicas: 5"), "{differs}");
+    kubectl.ok("rollout status deployment/web --timeout=60s");
+    kubectl.ok("delete deployment web --cascade=background");
+    kubectl.ok("wait replicaset --all --for=delete --timeout=60s");
+    custom(kubectl);
     kubectl.ok("delete configmap seen --wait");
     assert!(kubectl.fails(1, "get configmap seen", "").contains("configmaps \"seen\" not found"));
     kubectl.ok("delete namespace kubectl --timeout=60s");
+}
+
+/// Custom resources are treated like any other.
+fn custom(kubectl: &Kubectl) {
+    let definition = include_str!("../samples/definition.yaml");
+    kubectl.ok_with("apply -f -", definition);
+    kubectl.ok("wait crd/orchards.samples.example.com --for=condition=Established --timeout=60s");
+    let samples = include_str!("../samples/accepted.yaml");
+    let made = kubectl.ok_with("create -f -", samples);
+    assert_eq!(made.lines().count(), 3, "{made}");
+    let table = kubectl.ok("get orch everything");
+    let cells: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!((&cells[0][..], &cells[1][..2]), (&["NAME", "TREES"][..], &["everything", "12"][..]));
+    assert!(kubectl.ok("explain orchards.spec.trees").contains("FIELD: trees <integer>"));
+    kubectl.ok(r#"patch orchard least --type=merge -p {"spec":{"trees":2}}"#);
+    kubectl.ok(r#"patch orchard least --subresource=status --type=merge -p {"status":{"trees":2}}"#);
+    kubectl.ok("scale orchard least --replicas=3");
+    assert_eq!(kubectl.ok("get orchard least -o jsonpath={.spec.trees}/{.status.trees}"), "3/2");
+    let refused = kubectl.fails(1, r#"patch orchard least --type=merge -p {"spec":{"trees":0}}"#, "");
+    assert!(refused.contains("spec.trees in body should be greater than or equal to 1"), "{refused}");
+    kubectl.ok("delete crd orchards.samples.example.com --timeout=60s");
 }
