@@ -59,7 +59,6 @@ impl Write<'_> {
             if let Some(base) = &generated {
                 metadata::of(&mut object).insert("name".into(), metadata::generate(base).into());
             }
-            life::prepare_create(resource, &mut object);
             let meta = metadata::of(&mut object);
             meta.insert("uid".into(), uuid::Uuid::new_v4().to_string().into());
             meta.insert("creationTimestamp".into(), clock::seconds(self.plane.clock().now()).into());
