@@ -209,10 +209,6 @@ pub struct ExtraRequest {
 pub enum Answer {
     /// An object, with this code.
     Object(u16, Value),
-    /// Plain text: a log.
-    Text(String),
-    /// Nothing to tell (204).
-    Empty,
 }
 
 /// Answers requests that need more than the store.

@@ -44,6 +44,7 @@ pub mod selector;
 mod server;
 pub mod status;
 pub mod store;
+mod streams;
 mod table;
 pub mod validate;
 mod verbs;

@@ -1,6 +1,8 @@
 //! The process's own endpoints: is it alive, is each system ready, what does it count.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use axum::Router;
@@ -9,17 +11,21 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use quintet_kit::metrics::Metrics;
-use quintet_kit::run::{Health, Readiness};
+use quintet_kit::run::Health;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+/// Tells how each system is doing.
+type States = Arc<dyn Fn() -> BTreeMap<String, Health> + Send + Sync>;
+
 /// `/healthz`, `/readyz` and `/readyz/<system>`.
-pub fn health(readiness: Readiness) -> Router {
+pub fn health(states: impl Fn() -> BTreeMap<String, Health> + Send + Sync + 'static) -> Router {
+    let states: States = Arc::new(states);
     Router::new()
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(all_ready))
         .route("/readyz/{system}", get(one_ready))
-        .with_state(readiness)
+        .with_state(states)
 }
 
 /// `/metrics`.
@@ -42,15 +48,16 @@ pub async fn listen(address: SocketAddr, router: Router, stop: CancellationToken
     Ok(bound)
 }
 
-async fn all_ready(State(readiness): State<Readiness>) -> Response {
-    let code = if readiness.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let lines: String =
-        readiness.all().iter().map(|(system, health)| format!("{system}: {}\n", words(health))).collect();
+async fn all_ready(State(states): State<States>) -> Response {
+    let all = states();
+    let ready = all.values().all(|health| *health == Health::Ready);
+    let code = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let lines: String = all.iter().map(|(system, health)| format!("{system}: {}\n", words(health))).collect();
     (code, lines).into_response()
 }
 
-async fn one_ready(State(readiness): State<Readiness>, Path(system): Path<String>) -> Response {
-    match readiness.of(&system) {
+async fn one_ready(State(states): State<States>, Path(system): Path<String>) -> Response {
+    match states().remove(&system) {
         Some(Health::Ready) => (StatusCode::OK, "ok\n".to_string()).into_response(),
         Some(health) => (StatusCode::SERVICE_UNAVAILABLE, words(&health) + "\n").into_response(),
         None => (StatusCode::NOT_FOUND, format!("no system {system:?} runs here\n")).into_response(),

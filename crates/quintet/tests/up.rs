@@ -12,6 +12,10 @@ use support::{Up, quintet};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mlflow/minimal.yaml");
 
+fn example(name: &str) -> String {
+    format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
 #[test]
 fn a_sample_becomes_children_and_goes_without_a_trace() {
     let up = Up::start(&[]);
@@ -99,6 +103,176 @@ fn a_stop_is_clean_and_leaves_no_kubeconfig_behind() {
     assert!(!up.folder.path().join(".quintet/kubeconfig").exists());
     let said = up.refuses(3, &["get", "pods"]);
     assert!(said.contains("quintet up"), "{said}");
+}
+
+#[test]
+fn ctrl_c_stops_it_too_and_a_script_has_read_one_line() {
+    use std::io::Read;
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let mut up = quintet(folder.path())
+        .args(["up", "-o", "json", "--operators", "none", "--kubeconfig", "here/config", "--apply"])
+        .arg(example("local/web.yaml"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(up.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    let facts: Value = serde_json::from_str(&line).unwrap();
+    let keys: Vec<&str> = facts.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["apiserver", "gateway", "kubeconfig", "maasApi", "pid"]);
+    assert_eq!((&facts["pid"], &facts["kubeconfig"]), (&up.id().into(), &"here/config".into()));
+    assert!(facts["apiserver"].as_str().unwrap().starts_with("https://127.0.0.1:"), "{facts}");
+    let mode = std::fs::metadata(folder.path().join("here/config")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(Command::new("kill").args(["-INT", &up.id().to_string()]).status().unwrap().success());
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "", "nothing but the line");
+    let mut told = String::new();
+    up.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(told.contains("deployment.apps/web created") && told.contains("2/2 ready"), "{told}");
+    assert!(up.wait().unwrap().success());
+}
+
+#[test]
+fn a_platform_has_the_kinds_of_that_platform() {
+    let plain = Up::start(&["--operators", "none"]);
+    assert!(plain.prints(&["get", "httproutes", "-A"]).starts_with("no httproutes"));
+    plain.refuses(4, &["get", "consolelinks"]);
+    drop(plain);
+    let openshift = Up::start(&["--platform", "openshift"]);
+    assert!(openshift.prints(&["get", "routes", "-A"]).starts_with("no routes"));
+    openshift.prints(&["apply", "-f", EXAMPLE]);
+    // On OpenShift the operator also makes a link for the console.
+    let mut watch = quintet(openshift.folder.path());
+    let mut watch = watch.args(["get", "consolelinks", "-w"]).stdout(Stdio::piped()).spawn().unwrap();
+    let rows = BufReader::new(watch.stdout.take().unwrap()).lines();
+    assert!(rows.map_while(Result::ok).any(|row| row.starts_with("mlflow")), "the watch ended");
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_with_a_way_out() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let done =
+        quintet(folder.path()).args(["up", "--operators", "none", "--listen", &address]).output().unwrap();
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains(&address) && said.contains("--listen 127.0.0.1:0"), "{said}");
+}
+
+#[test]
+fn what_never_becomes_ready_is_explained_in_one_screen() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut up = quintet(folder.path())
+        .args(["up", "--timeout", "2", "--apply"])
+        .args([example("mlflow/not-ready.yaml"), example("local/broken.yaml")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut told = vec![];
+    for line in BufReader::new(up.stdout.take().unwrap()).lines().map_while(Result::ok) {
+        told.push(line);
+        if told.last().unwrap().ends_with("quintet tree deployment no-secret -n default") {
+            break;
+        }
+    }
+    let account = told.join("\n");
+    for reason in [
+        "Not ready after 2 s:",
+        r#"secret "mlflow-db-credentials" not found"#,
+        "container app: CrashLoopBackOff",
+        "container app: ImagePullBackOff",
+        "its readiness probe has not succeeded yet",
+        r#"secret "database" not found"#,
+        "to look closer: quintet tree mlflow mlflow",
+    ] {
+        assert!(account.contains(reason), "no {reason:?} in:\n{account}");
+    }
+    assert!(up.try_wait().unwrap().is_none(), "it goes on, so that one can look");
+    let tree = quintet(folder.path()).args(["tree", "mlflow", "mlflow"]).output().unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    assert!(tree.lines().count() <= 40, "more than a screen:\n{tree}");
+    let end = tree.rsplit_once("mlflow is not ready because\n").expect(&tree).1;
+    assert!(
+        end.contains(
+            r#"container mlflow: CreateContainerConfigError: secret "mlflow-db-credentials" not found"#
+        ),
+        "{tree}"
+    );
+    assert!(Command::new("kill").args(["-TERM", &up.id().to_string()]).status().unwrap().success());
+    assert_eq!(up.wait().unwrap().code(), Some(5));
+}
+
+/// The operator runs in the process of `up`, and is paused as every operator is.
+#[tokio::test]
+async fn an_operator_is_paused_by_scaling_its_deployment_to_zero() {
+    use k8s_openapi::api::apps::v1::Deployment;
+    use kube::api::{Api, Patch, PatchParams};
+    use kube::config::{KubeConfigOptions, Kubeconfig};
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let up = Up::start(&[]);
+    let kubeconfig = Kubeconfig::read_from(up.folder.path().join(".quintet/kubeconfig")).unwrap();
+    let config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    let client = kube::Client::try_from(config).unwrap();
+    let deployments: Api<Deployment> = Api::namespaced(client, "opendatahub");
+    let pods = async |wanted: i32| {
+        let scale = Patch::Merge(serde_json::json!({"spec": {"replicas": wanted}}));
+        deployments.patch_scale("quintet-mlflow", &PatchParams::default(), &scale).await.unwrap();
+        let there = move |d: Option<&Deployment>| {
+            d.and_then(|d| d.status.as_ref()).is_some_and(|s| {
+                s.observed_generation == d.and_then(|d| d.metadata.generation)
+                    && s.ready_replicas.unwrap_or(0) == wanted
+                    && s.replicas.unwrap_or(0) == wanted
+            })
+        };
+        kube::runtime::wait::await_condition(deployments.clone(), "quintet-mlflow", there).await.unwrap();
+    };
+    pods(0).await;
+    up.prints(&["apply", "-f", EXAMPLE]);
+    // An hour of nothing cannot be waited for; a second is many times what the operator needs.
+    let made =
+        kube::runtime::wait::await_condition(deployments.clone(), "mlflow", |d: Option<&Deployment>| {
+            d.is_some()
+        });
+    assert!(tokio::time::timeout(std::time::Duration::from_secs(1), made).await.is_err(), "it was paused");
+    pods(1).await;
+    let made =
+        kube::runtime::wait::await_condition(deployments, "mlflow", |d: Option<&Deployment>| d.is_some());
+    tokio::time::timeout(std::time::Duration::from_secs(30), made).await.expect("it went on").unwrap();
+}
+
+#[test]
+fn every_example_is_taken_by_the_server() {
+    let up = Up::start(&["--platform", "openshift", "--allow-processes"]);
+    for namespace in ["opendatahub", "data-science"] {
+        let manifest = format!(
+            "{{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {{\"name\": \"{namespace}\"}}}}"
+        );
+        std::fs::write(up.folder.path().join("namespace.json"), manifest).unwrap();
+        up.prints(&["apply", "--force", "-f", "namespace.json"]);
+    }
+    let mut seen = 0;
+    for folder in ["local", "mlflow"] {
+        for file in std::fs::read_dir(example(folder)).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "yaml") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                assert!(text.starts_with("# "), "{} does not say what it shows", path.display());
+                up.prints(&["apply", "--dry-run", "--force", "-f", path.to_str().unwrap()]);
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 9, "only {seen} examples");
 }
 
 #[test]

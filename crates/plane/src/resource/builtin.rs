@@ -127,6 +127,7 @@ impl Row {
     }
 }
 
+const STREAM: &[&str] = &["create", "get"];
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -143,7 +144,10 @@ const TABLE: &[Row] = &[
     row("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", Namespaced).short(&["pvc"]).returns().sub(&[STATUS]),
     row("", "v1", "persistentvolumes", "PersistentVolume", Cluster).short(&["pv"]).returns().sub(&[STATUS]),
     row("", "v1", "pods", "Pod", Namespaced).short(&["po"]).all().generation().returns().sub(&[
+        Sub("attach", "", "v1", "PodAttachOptions", STREAM),
+        Sub("exec", "", "v1", "PodExecOptions", STREAM),
         Sub("log", "", "", "", &["get"]),
+        Sub("portforward", "", "v1", "PodPortForwardOptions", STREAM),
         STATUS,
     ]),
     row("", "v1", "podtemplates", "PodTemplate", Namespaced).generation().returns(),

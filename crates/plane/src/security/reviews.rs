@@ -16,16 +16,9 @@ use crate::resource::{GroupVersionKind, Names};
 use crate::status::{Details, Error, FieldError, FieldErrorKind, Result};
 
 impl Extra for Guard {
-    fn answer<'a>(
-        &'a self,
-        plane: &'a Plane,
-        request: ExtraRequest,
-    ) -> BoxFuture<'a, Option<Result<Answer>>> {
+    fn answer<'a>(&'a self, _: &'a Plane, request: ExtraRequest) -> BoxFuture<'a, Option<Result<Answer>>> {
         let review = (request.verb == "create").then(|| self.review(&request)).flatten();
-        let answer = match review {
-            Some(review) => Some(review.map(|object| Answer::Object(201, object))),
-            None => plane.workloads().and_then(|workloads| workloads.answer(plane, &request)),
-        };
+        let answer = review.map(|review| review.map(|object| Answer::Object(201, object)));
         Box::pin(std::future::ready(answer))
     }
 }

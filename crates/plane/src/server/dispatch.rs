@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::ws::WebSocketUpgrade;
 use http::{Method, Request, Response, header};
 
 use super::params::Params;
@@ -14,6 +15,7 @@ use crate::hooks::{Attributes, Decision, User};
 use crate::requests;
 use crate::resource::Resource;
 use crate::status::{Details, Error, Result};
+use crate::streams;
 use crate::verbs;
 
 pub(super) async fn handle(plane: Plane, user: Option<User>, request: Request<Body>) -> Response<Body> {
@@ -32,7 +34,7 @@ async fn route(
     request: Request<Body>,
     warnings: Arc<Warnings>,
 ) -> Result<Response<Body>> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let target = path::parse(parts.uri.path()).ok_or_else(Error::unknown_path)?;
     let user = match user {
         Some(user) => user,
@@ -78,6 +80,12 @@ async fn route(
     }
     let result = async {
         authorize(&plane, &user, &attributes(verb, &path, &params)).await?;
+        let mut upgrade = None;
+        if path.group.is_empty() && streams::upgrades(&path.resource, &path.subresource) {
+            // Opening a stream is an act, whatever method a WebSocket needs.
+            authorize(&plane, &user, &attributes("create", &path, &params)).await?;
+            upgrade = streams::upgrade(&mut parts).await;
+        }
         let resource = find(&plane, &path, verb)?;
         if let Some(warning) = resource.custom.as_ref().and_then(|c| c.deprecation.clone()) {
             warnings.add(warning);
@@ -87,7 +95,7 @@ async fn route(
         }
         let accept = Accept::negotiate(&parts.headers, resource.is_custom(), verb == "list")?;
         let ctx = Ctx { plane, user, resource, path, params, headers: parts.headers, accept, warnings };
-        perform(ctx, verb, body).await
+        perform(ctx, verb, body, upgrade).await
     }
     .await;
     log.answered(id, result.as_ref().map_or_else(|e| e.code, |r| r.status().as_u16()));
@@ -209,7 +217,12 @@ fn find(plane: &Plane, path: &ResourcePath, verb: &str) -> Result<Arc<Resource>>
     Ok(resource.clone())
 }
 
-async fn perform(ctx: Ctx, verb: &str, body: Body) -> Result<Response<Body>> {
+async fn perform(
+    ctx: Ctx,
+    verb: &str,
+    body: Body,
+    upgrade: Option<WebSocketUpgrade>,
+) -> Result<Response<Body>> {
     let sub = ctx.path.subresource.as_str();
     let own = matches!(sub, "" | "status" | "scale" | "finalize");
     if !sub.is_empty() {
@@ -225,6 +238,9 @@ async fn perform(ctx: Ctx, verb: &str, body: Body) -> Result<Response<Body>> {
         }
     } else if !ctx.resource.verbs.contains(&verb) {
         return Err(Error::method_not_allowed());
+    }
+    if let Some(stream) = streams::serve(&ctx, upgrade).await {
+        return stream;
     }
     if !own || !ctx.resource.traits.stored {
         return verbs::extra(&ctx, verb, body).await;

@@ -19,7 +19,7 @@ pub(crate) use watch::{cut_watch, delay_watch, expired_watch, watch};
 pub(crate) use writes::{create, delete, update};
 
 use crate::hooks::{Answer, ExtraRequest};
-use crate::server::{Ctx, answer, body};
+use crate::server::{Ctx, body};
 use crate::status::{Error, Result};
 use crate::write::Outcome;
 
@@ -45,8 +45,6 @@ pub(crate) async fn extra(ctx: &Ctx, verb: &str, request: Body) -> Result<Respon
     };
     match ctx.plane.hooks().extra.answer(&ctx.plane, request).await {
         Some(Ok(Answer::Object(code, value))) => Ok(ctx.value(code, &value)),
-        Some(Ok(Answer::Text(text))) => Ok(answer::text(200, "text/plain", &text)),
-        Some(Ok(Answer::Empty)) => Ok(answer::text(204, "text/plain", "")),
         Some(Err(error)) => Err(error),
         None => Err(Error::method_not_allowed()),
     }

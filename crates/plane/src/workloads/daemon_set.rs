@@ -1,18 +1,18 @@
 //! DaemonSets: one Pod on the one node.
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetStatus};
+use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet, DaemonSetSpec, DaemonSetStatus};
 use k8s_openapi::api::core::v1::{Pod, Toleration};
 use serde_json::json;
 
 use super::plan::Plan;
+use super::revisions::{self, LABEL as REVISION};
 use super::{node, pods};
 
 const COMPONENT: &str = "daemonset-controller";
-const REVISION: &str = "controller-revision-hash";
 
-/// What to do next, given the Pods it controls.
-pub(super) fn plan(set: &DaemonSet, owned: &[Pod], now: Timestamp) -> Plan {
+/// What to do next, given the Pods and revisions it controls.
+pub(super) fn plan(set: &DaemonSet, owned: &[Pod], revisions: &[ControllerRevision], now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     let Some(spec) = set.spec.as_ref() else { return plan };
     let hash = pods::template_hash(&spec.template, 0);
@@ -20,6 +20,12 @@ pub(super) fn plan(set: &DaemonSet, owned: &[Pod], now: Timestamp) -> Plan {
     let is_new =
         |pod: &Pod| pod.metadata.labels.as_ref().and_then(|labels| labels.get(REVISION)) == Some(&hash);
     if set.metadata.deletion_timestamp.is_none() {
+        let label = |pod: &'_ Pod| pod.metadata.labels.as_ref()?.get(REVISION).cloned();
+        let used: Vec<String> = owned.iter().filter_map(label).collect();
+        let used: Vec<&str> = used.iter().map(String::as_str).collect();
+        let name = format!("{}-{hash}", set.metadata.name.as_deref().unwrap_or_default());
+        let now = revisions::Current { name, label: hash.clone(), template: &spec.template };
+        revisions::sync(&mut plan, set, &now, revisions, spec.revision_history_limit, &used);
         let mut live: Vec<&Pod> = owned.iter().filter(|pod| !pods::is_terminating(pod)).collect();
         live.sort_by_key(|pod| pods::deletion_rank(pod));
         let on_delete = spec.update_strategy.as_ref().and_then(|s| s.type_.as_deref()) == Some("OnDelete");

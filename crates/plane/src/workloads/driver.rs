@@ -63,6 +63,7 @@ pub(super) struct Done {
 impl Driver {
     async fn run(mut self) {
         let mut feed = self.store.feed(0);
+        let mut ended = self.kubelet.programs_ended();
         if let Some(plane) = self.plane.upgrade() {
             node::create(&plane).await;
         }
@@ -86,6 +87,9 @@ impl Driver {
                     }
                     None => self.add_all(),
                 },
+                Some((namespace, name)) = ended.recv() => {
+                    self.queue.add(Key { controller: Controller::Pod, namespace, name });
+                }
                 () = sleep => {}
             }
             self.queue.wake();
@@ -189,8 +193,9 @@ impl Driver {
     async fn daemon_set(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {
         let view = self.view();
         let Some(set) = view.get::<DaemonSet>(&key.namespace, &key.name) else { return Ok(None) };
-        run(plane, daemon_set::plan(&set, &view.controlled(set.metadata.uid.as_ref()), plane.clock().now()))
-            .await
+        let uid = set.metadata.uid.as_ref();
+        let (owned, revisions) = (view.controlled(uid), view.controlled(uid));
+        run(plane, daemon_set::plan(&set, &owned, &revisions, plane.clock().now())).await
     }
 
     async fn job(&self, plane: &Plane, key: &Key) -> Result<Option<Duration>, Error> {

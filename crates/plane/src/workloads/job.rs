@@ -3,11 +3,13 @@
 //! A finished Pod keeps a finalizer until it is counted: its uid is noted in the status, then the finalizer goes, then
 //! the count grows. Whatever is interrupted, no Pod is counted twice or forgotten.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobSpec, JobStatus};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{EnvVar, Pod};
+use serde_json::json;
 
 use super::plan::{Plan, Write, reference};
 use super::pods;
@@ -15,6 +17,7 @@ use super::pods;
 pub(super) const COMPONENT: &str = "job-controller";
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
+const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 const FIRST_RETRY: u64 = 10;
 const LONGEST_RETRY: u64 = 600;
 
@@ -36,6 +39,9 @@ pub(super) fn plan(job: &Job, owned: &[Pod], now: Timestamp) -> Plan {
     }
     let mut status = job.status.clone().unwrap_or_default();
     let counted = count(&mut plan, &mut status, owned);
+    if is_indexed(spec) {
+        status.completed_indexes = Some(written(&completed(&status, owned))).filter(|text| !text.is_empty());
+    }
     let deadline = overdue(spec, &status, now);
     let verdict = verdict(spec, &status, owned, deadline);
     let active: Vec<&Pod> = owned.iter().filter(|pod| pods::is_active(pod)).collect();
@@ -211,8 +217,9 @@ fn adjust(
             return active.len();
         }
     }
-    let indexed = spec.completion_mode.as_deref() == Some("Indexed");
-    let taken: Vec<i32> = owned.iter().filter(|pod| pods::phase(pod) != "Failed").filter_map(index).collect();
+    let indexed = is_indexed(spec);
+    let mut taken = completed(status, owned);
+    taken.extend(owned.iter().filter(|pod| pods::phase(pod) != "Failed").filter_map(index));
     let mut free = (0..spec.completions.unwrap_or(i32::MAX)).filter(|index| !taken.contains(index));
     for _ in 0..missing {
         plan.create(&new_pod(job, spec, if indexed { free.next() } else { None }));
@@ -228,8 +235,52 @@ fn new_pod(job: &Job, spec: &JobSpec, index: Option<i32>) -> Pod {
         pod.metadata.generate_name = Some(format!("{name}-{index}-"));
         pod.metadata.labels.get_or_insert_default().insert(INDEX.into(), index.to_string());
         pod.metadata.annotations.get_or_insert_default().insert(INDEX.into(), index.to_string());
+        let own = pod.spec.get_or_insert_default();
+        own.hostname.get_or_insert_with(|| format!("{name}-{index}"));
+        for container in own.init_containers.iter_mut().flatten().chain(&mut own.containers) {
+            let variables = container.env.get_or_insert_default();
+            if !variables.iter().any(|known| known.name == INDEX_VARIABLE) {
+                let source = json!({ "fieldRef": { "fieldPath": format!("metadata.labels['{INDEX}']") } });
+                variables.push(EnvVar {
+                    name: INDEX_VARIABLE.into(),
+                    value: None,
+                    value_from: serde_json::from_value(source).ok(),
+                });
+            }
+        }
     }
     pod
+}
+
+fn is_indexed(spec: &JobSpec) -> bool {
+    spec.completion_mode.as_deref() == Some("Indexed")
+}
+
+/// The indexes that have succeeded, as far as is noted or seen.
+fn completed(status: &JobStatus, owned: &[Pod]) -> BTreeSet<i32> {
+    let noted = status.completed_indexes.iter().flat_map(|text| text.split(',')).filter_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    });
+    let seen = owned.iter().filter(|pod| pods::phase(pod) == "Succeeded").filter_map(index);
+    noted.flatten().chain(seen).collect()
+}
+
+/// Indexes as a status writes them: `0-2,5`.
+fn written(indexes: &BTreeSet<i32>) -> String {
+    let mut runs: Vec<(i32, i32)> = vec![];
+    for index in indexes {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *index => *last = *index,
+            _ => runs.push((*index, *index)),
+        }
+    }
+    let run = |(first, last): &(i32, i32)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first},{last}"),
+        _ => format!("{first}-{last}"),
+    };
+    runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
 fn index(pod: &Pod) -> Option<i32> {
@@ -313,5 +364,19 @@ fn condition(status: &mut JobStatus, kind: &str, value: &str, reason: &str, mess
     match conditions.iter_mut().find(|c| c.type_ == kind) {
         Some(old) => *old = new,
         None => conditions.push(new),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_are_written_short_and_read_back() {
+        let indexes = BTreeSet::from([0, 1, 2, 4, 5, 7]);
+        assert_eq!(written(&indexes), "0-2,4,5,7");
+        let status = JobStatus { completed_indexes: Some(written(&indexes)), ..JobStatus::default() };
+        assert_eq!(completed(&status, &[]), indexes);
+        assert_eq!(written(&BTreeSet::new()), "");
     }
 }

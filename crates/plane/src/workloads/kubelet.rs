@@ -8,8 +8,10 @@ use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret};
 use serde_json::{Value, json};
 
 use super::driver::carry_out;
+use super::logs::Writer;
 use super::plan::{Plan, Write, reference};
-use super::pod::{self, Needed, Obstacle, Script, Stage};
+use super::pod::{self, Exit, Needed, Obstacle, Script, Stage};
+use super::program::Program;
 use super::view::View;
 use super::{SIMULATED, Workloads, node, pods};
 use crate::Plane;
@@ -19,19 +21,28 @@ use crate::status::Error;
 const SCHEDULER: &str = "default-scheduler";
 const COMPONENT: &str = "kubelet";
 
-/// Remembers what the API cannot tell: when exactly a Pod came to its stage.
+/// Remembers what the API cannot tell: when exactly a Pod came to its stage, and what was begun for it.
 pub(super) struct Kubelet {
     workloads: Workloads,
     entered: HashMap<String, (Stage, Timestamp)>,
+    /// For which restart the scripted container's output was last begun.
+    begun: HashMap<String, i32>,
+    /// Which Pod had a name when it was last looked at.
+    uids: HashMap<(String, String), String>,
 }
 
 impl Kubelet {
     pub(super) fn new(workloads: Workloads) -> Self {
-        Self { workloads, entered: HashMap::new() }
+        Self { workloads, entered: HashMap::new(), begun: HashMap::new(), uids: HashMap::new() }
     }
 
     pub(super) fn root_ca(&self) -> &str {
         &self.workloads.root_ca
+    }
+
+    /// Tells of Pods whose program ended by itself.
+    pub(super) fn programs_ended(&self) -> tokio::sync::mpsc::UnboundedReceiver<(String, String)> {
+        self.workloads.runs().listen()
     }
 
     /// Takes a Pod one step further; tells when to look again.
@@ -42,7 +53,9 @@ impl Kubelet {
         name: &str,
     ) -> Result<Option<Duration>, Error> {
         let view = View(plane.store().clone());
-        let Some(pod) = view.get::<Pod>(namespace, name) else { return Ok(None) };
+        let pod = view.get::<Pod>(namespace, name);
+        self.forget_others(namespace, name, pod.as_ref());
+        let Some(pod) = pod else { return Ok(None) };
         let unplaced = pod.spec.as_ref().is_none_or(|spec| spec.node_name.is_none());
         if unplaced {
             return if pods::is_terminating(&pod) { Ok(None) } else { schedule(plane, &view, &pod).await };
@@ -55,12 +68,20 @@ impl Kubelet {
             *entered = (stage, now);
         }
         let since = now.duration_since(entered.1).unsigned_abs();
-        let (script, mut obstacle) = match self.workloads.script(&pod) {
+        let (mut script, mut obstacle) = match self.workloads.script(&pod) {
             Ok(script) => (script, None),
             Err(why) => (Script::default(), Some(Obstacle::Script(why))),
         };
         if stage == Stage::Creating && obstacle.is_none() {
             obstacle = find_obstacle(&view, &pod);
+        }
+        let container = pod::scripted(&pod, &script);
+        let program = self.workloads.program(&pod, &container);
+        if program.is_some() {
+            script.exit = match self.workloads.runs().code(&uid) {
+                Some(code) => Exit::With { code, after: Duration::ZERO, times: None },
+                None => Exit::Never,
+            };
         }
         let next = pod::step(&pod, &script, obstacle.as_ref(), since, now);
         let mut plan = Plan::default();
@@ -71,20 +92,76 @@ impl Kubelet {
                 plan.event(COMPONENT, &pod, reason, message);
             }
         }
-        if next.started {
-            self.workloads.logs().append(&uid, &script.log, now);
+        let restarts = next.status.as_ref().map_or(0, |status| pod::restarts(status, &container));
+        // Before the status tells of it, so that whoever sees it running can read its log; and once, should that
+        // write have to be repeated.
+        if next.started && self.begun.insert(uid.clone(), restarts) != Some(restarts) {
+            self.begin(plane, &pod, &script, program.as_ref());
         }
         if let Some(status) = next.status {
             plan.update_status(&Pod { status: Some(status), ..pod.clone() });
         }
         if next.gone {
-            self.entered.remove(&uid);
-            self.workloads.logs().forget(&uid);
             plan.writes.push(Write::Delete { object: reference(&pod), grace: Some(0), foreground: false });
         }
-        match carry_out(plane, plan).await.failure {
-            Some(error) => Err(error),
-            None => Ok(next.again),
+        if let Some(error) = carry_out(plane, plan).await.failure {
+            return Err(error);
+        }
+        if next.ended {
+            self.end(&pod, &container, now);
+        }
+        Ok(next.again)
+    }
+}
+
+/// The containers' output.
+impl Kubelet {
+    /// Lets go of a Pod that is no longer there, or whose name another has now. It may have gone without being stopped:
+    /// one without grace, or one that was finished, does.
+    fn forget_others(&mut self, namespace: &str, name: &str, pod: Option<&Pod>) {
+        let place = (namespace.to_owned(), name.to_owned());
+        let now = pod.and_then(|pod| pod.metadata.uid.clone());
+        let before = match &now {
+            Some(uid) => self.uids.insert(place, uid.clone()),
+            None => self.uids.remove(&place),
+        };
+        if let Some(gone) = before.filter(|uid| Some(uid) != now.as_ref()) {
+            self.entered.remove(&gone);
+            self.begun.remove(&gone);
+            self.workloads.runs().stop(&gone);
+            self.workloads.logs().forget(&gone);
+        }
+    }
+
+    /// Containers start: the scripted one writes its lines, and its program runs if it has one.
+    fn begin(&self, plane: &Plane, pod: &Pod, script: &Script, program: Option<&Program>) {
+        let (logs, uid) = (self.workloads.logs(), pod.metadata.uid.clone().unwrap_or_default());
+        let scripted = pod::scripted(pod, script);
+        for container in pod.spec.iter().flat_map(|spec| &spec.containers) {
+            // The others of the Pod keep running while one is restarted.
+            if container.name == scripted || logs.follow(&uid, &container.name).is_none() {
+                logs.begin(&uid, &container.name);
+            }
+        }
+        let clock = plane.clock().clone();
+        for line in &script.log {
+            logs.write(&uid, &scripted, format!("{line}\n").as_bytes(), clock.now());
+        }
+        if let Some(program) = program {
+            let log = Writer { logs: logs.clone(), uid, container: scripted.clone(), clock };
+            self.workloads.runs().start(program, pod, &scripted, log);
+        }
+    }
+
+    /// A container has ended; in a Pod that is not restarted, all have.
+    fn end(&self, pod: &Pod, container: &str, now: Timestamp) {
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+        self.workloads.runs().stop(uid);
+        let stays = pod.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref()) != Some("Never");
+        for other in pod.spec.iter().flat_map(|spec| &spec.containers) {
+            if other.name == container || !stays || pods::is_terminating(pod) {
+                self.workloads.logs().end(uid, &other.name, now);
+            }
         }
     }
 }

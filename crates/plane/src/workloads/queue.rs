@@ -58,6 +58,7 @@ const OWNERS: &[(&str, Controller)] = &[
     ("DaemonSet", Controller::DaemonSet),
     ("Job", Controller::Job),
     ("CronJob", Controller::CronJob),
+    ("Service", Controller::Service),
 ];
 
 /// The keys that a change concerns.

@@ -64,14 +64,15 @@ pub(super) fn sync_status(set: &ReplicaSet, owned: &[Pod], failure: Option<&str>
     plan
 }
 
+/// Why Pods could not be created, as it was told first: later texts name other Pods, and telling each would be a change
+/// that makes the controller try again at once.
 fn creation_failed(set: &ReplicaSet, message: &str, now: Timestamp) -> ReplicaSetCondition {
-    let old = set.status.as_ref().and_then(|status| status.conditions.as_ref()).and_then(|all| all.first());
-    let since = old.and_then(|condition| condition.last_transition_time.clone());
-    ReplicaSetCondition {
+    let old = set.status.as_ref().and_then(|status| status.conditions.as_ref());
+    old.and_then(|all| all.first().cloned()).unwrap_or_else(|| ReplicaSetCondition {
         type_: "ReplicaFailure".into(),
         status: "True".into(),
         reason: Some("FailedCreate".into()),
         message: Some(message.into()),
-        last_transition_time: since.or_else(|| Some(pods::time(now))),
-    }
+        last_transition_time: Some(pods::time(now)),
+    })
 }

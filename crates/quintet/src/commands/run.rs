@@ -67,7 +67,9 @@ pub async fn run(server: &Server, args: Args) -> Result<()> {
         manager = manager.with(system.clone(), Fence::open());
     }
     let serving = stop.child_token();
-    serve::listen(args.health_listen, serve::health(manager.readiness()), serving.clone()).await?;
+    let readiness = manager.readiness();
+    let health = serve::health(move || readiness.all());
+    serve::listen(args.health_listen, health, serving.clone()).await?;
     serve::listen(args.metrics_listen, serve::metrics(metrics), serving).await?;
     let stopping = stop.clone();
     let running = tokio::spawn(manager.run(stop));

@@ -3,6 +3,7 @@
 pub mod instance;
 pub mod kubeconfig;
 pub mod maas_api;
+pub mod parts;
 pub mod prerequisites;
 pub mod service_ca;
 pub mod standins;

@@ -50,6 +50,7 @@ async fn grant(client: &Client, objects: &RightsObjects) -> Result<()> {
     Ok(())
 }
 
+/// Applies one object.
 pub(super) async fn apply<K>(api: &Api<K>, name: &str, object: &(impl Serialize + Debug)) -> Result<()>
 where
     K: Clone + Debug + DeserializeOwned + Resource<DynamicType = ()>,

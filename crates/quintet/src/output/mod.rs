@@ -31,6 +31,14 @@ pub fn print(text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Writes text to standard error: progress beside an output for machines.
+pub fn tell(text: &str) -> Result<()> {
+    Ok(std::io::stderr().lock().write_all(text.as_bytes())?)
+}
+
+/// Where progress is written: [`print`] or [`tell`].
+pub type Progress = fn(&str) -> Result<()>;
+
 /// One value as a document in the given format, newline at the end.
 pub fn document<T: Serialize>(value: &T, format: Format) -> Result<String> {
     Ok(match format {

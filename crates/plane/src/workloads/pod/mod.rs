@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 
 pub(super) use references::{Kind, Needed, needed};
-pub use script::{Exit, SCRIPT_ANNOTATION, Script, Step};
-pub(super) use status::{HOST, scheduled, unschedulable};
+pub use script::{Exit, Reply, SCRIPT_ANNOTATION, Script, Step};
+pub(super) use status::{HOST, restarts_in as restarts, scheduled, scripted, unschedulable};
 
 use super::pods;
 
@@ -42,6 +42,8 @@ pub(super) struct Next {
     pub(super) gone: bool,
     /// The scripted container has just started: it writes its lines.
     pub(super) started: bool,
+    /// The scripted container has just ended, and with a finished Pod all others.
+    pub(super) ended: bool,
 }
 
 /// Where a Pod is in its life, as its status tells.
@@ -121,7 +123,7 @@ fn stopping(pod: &Pod, script: &Script, since: Duration, now: Timestamp) -> Next
     let held = pod.metadata.finalizers.as_ref().is_some_and(|all| !all.is_empty());
     match (held, pods::is_finished(pod)) {
         // Somebody waits to see how it ended.
-        (true, false) => Next { status: Some(status::stopped(pod, now)), ..Next::default() },
+        (true, false) => Next { status: Some(status::stopped(pod, now)), ended: true, ..Next::default() },
         (true, true) if pod.metadata.deletion_grace_period_seconds == Some(0) => Next::default(),
         _ => Next { gone: true, ..Next::default() },
     }
@@ -214,7 +216,7 @@ fn running(pod: &Pod, script: &Script, since: Duration, now: Timestamp) -> Next 
                 ),
             )
         });
-        return Next { status: Some(status), event, ..Next::default() };
+        return Next { status: Some(status), event, ended: true, ..Next::default() };
     }
     Next { again, ..Next::default() }
 }

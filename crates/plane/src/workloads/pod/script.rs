@@ -1,5 +1,6 @@
 //! What a simulated Pod is told to do: by an annotation, or by a test.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -13,7 +14,8 @@ pub const SCRIPT_ANNOTATION: &str = "local.quintet.dev/script";
 /// (`restartPolicy: Never` or `OnFailure`) finish with code 0.
 ///
 /// ```json
-/// {"pull": "fail", "ready": "never", "exit": {"code": 1, "after": "2s"}, "stop": "5s", "log": ["hello"]}
+/// {"pull": "fail", "ready": "never", "exit": {"code": 1, "after": "2s"}, "stop": "5s", "log": ["hello"],
+///  "exec": {"ls /": "bin\n", "make": {"stderr": "no rule\n", "code": 2}}}
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -28,6 +30,10 @@ pub struct Script {
     pub stop: Step,
     /// Lines it writes when it starts.
     pub log: Vec<String>,
+    /// What `exec` of a command, its words joined by blanks, answers.
+    pub exec: BTreeMap<String, Reply>,
+    /// A process of this machine to run as the container's main program, where that is allowed.
+    pub process: Vec<String>,
     /// The container all this is about; the first if none is named.
     pub container: Option<String>,
 }
@@ -66,6 +72,17 @@ pub enum Exit {
     },
 }
 
+/// What a command answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// What it prints.
+    pub stdout: String,
+    /// What it complains.
+    pub stderr: String,
+    /// Its exit code.
+    pub code: i32,
+}
+
 impl Script {
     /// A Pod whose image cannot be pulled.
     pub fn pull_fails() -> Self {
@@ -102,6 +119,28 @@ impl<'de> Deserialize<'de> for Step {
             "never" | "fail" => Ok(Self::Never),
             text => duration(text).map(Self::After).map_err(serde::de::Error::custom),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Reply {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Text(String),
+            Full(Full),
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        struct Full {
+            stdout: String,
+            stderr: String,
+            code: i32,
+        }
+        Ok(match Form::deserialize(deserializer)? {
+            Form::Text(stdout) => Self { stdout, ..Self::default() },
+            Form::Full(Full { stdout, stderr, code }) => Self { stdout, stderr, code },
+        })
     }
 }
 

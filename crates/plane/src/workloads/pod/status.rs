@@ -234,7 +234,7 @@ fn seconds_of_back_off(restarts: i32) -> u64 {
 }
 
 /// The name of the container that the script is about.
-pub(super) fn scripted(pod: &Pod, script: &Script) -> String {
+pub(in super::super) fn scripted(pod: &Pod, script: &Script) -> String {
     let first =
         || pod.spec.as_ref().and_then(|spec| spec.containers.first()).map(|container| container.name.clone());
     script.container.clone().or_else(first).unwrap_or_default()
@@ -258,9 +258,13 @@ pub(super) fn waiting_reason(pod: &Pod) -> Option<&str> {
 }
 
 fn restarts(pod: &Pod, script: &Script) -> i32 {
-    let name = scripted(pod, script);
-    let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref());
-    statuses.into_iter().flatten().find(|status| status.name == name).map_or(0, |status| status.restart_count)
+    pod.status.as_ref().map_or(0, |status| restarts_in(status, &scripted(pod, script)))
+}
+
+/// How often a container was restarted.
+pub(in super::super) fn restarts_in(status: &PodStatus, container: &str) -> i32 {
+    let mut statuses = status.container_statuses.iter().flatten();
+    statuses.find(|status| status.name == container).map_or(0, |status| status.restart_count)
 }
 
 fn restart_policy(pod: &Pod) -> &str {

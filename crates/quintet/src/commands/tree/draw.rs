@@ -1,12 +1,21 @@
 //! Drawing a tree with lines, verdicts and reasons.
 
 use super::family::Node;
+use super::health::State;
 use crate::output::{Paint, Tone};
 
 /// The tree as text, one object a line, reasons indented below it.
 pub(super) fn draw(root: &Node, paint: Paint) -> String {
     let mut text = String::new();
     branch(root, "", "", paint, &mut text);
+    let causes = causes(root);
+    if !causes.is_empty() && !root.children.is_empty() {
+        text.push_str(&format!(
+            "\n{}\n",
+            paint.tone(Tone::Strong, &format!("{} is not ready because", root.name))
+        ));
+        causes.iter().for_each(|cause| text.push_str(&format!("  {cause}\n")));
+    }
     if !root.unseen.is_empty() {
         let note = format!(
             "\nnot allowed to list {}: children of these kinds are not shown\n",
@@ -17,9 +26,26 @@ pub(super) fn draw(root: &Node, paint: Paint) -> String {
     text
 }
 
-fn branch(node: &Node, elbow: &str, indent: &str, paint: Paint, text: &mut String) {
+/// What lies at the bottom of it: the reasons of objects that are not ready though everything below them is.
+pub(super) fn causes(node: &Node) -> Vec<String> {
+    if !matches!(node.health.state, State::Waiting | State::Failed) {
+        return vec![];
+    }
+    let below: Vec<String> = node.children.iter().flat_map(causes).collect();
+    if !below.is_empty() {
+        return below;
+    }
+    let reason = node.health.why.first().or(node.warnings.first());
+    reason.map(|reason| format!("{}: {reason}", title(node))).into_iter().collect()
+}
+
+fn title(node: &Node) -> String {
     let place = node.namespace.as_deref().map(|n| format!("{n}/")).unwrap_or_default();
-    let name = paint.tone(Tone::Strong, &format!("{} {place}{}", node.kind, node.name));
+    format!("{} {place}{}", node.kind, node.name)
+}
+
+fn branch(node: &Node, elbow: &str, indent: &str, paint: Paint, text: &mut String) {
+    let name = paint.tone(Tone::Strong, &title(node));
     let verdict = paint.tone(node.health.state.tone(), &node.health.summary);
     text.push_str(format!("{elbow}{name}  {verdict}").trim_end());
     text.push('\n');
@@ -74,6 +100,9 @@ Deployment team/web  0/1 ready
 │  └─ Pod team/web-1  Pending
 │        · container web: ImagePullBackOff
 └─ Service team/web
+
+web is not ready because
+  Pod team/web-1: container web: ImagePullBackOff
 
 not allowed to list secrets: children of these kinds are not shown
 ";

@@ -7,8 +7,9 @@ mod health;
 pub use health::{Health, State, health};
 
 use anyhow::Result;
+use kube::Client;
 
-use crate::client::catalogue::Catalogue;
+use crate::client::catalogue::{Catalogue, Served};
 use crate::client::connect::Server;
 use crate::output::{self, Format, Paint};
 
@@ -46,4 +47,11 @@ pub async fn run(server: &Server, args: Args) -> Result<()> {
         Some(format) => output::print(&output::document(&tree, format)?),
         None => output::print(&draw::draw(&tree, Paint::detect())),
     }
+}
+
+/// Why an object is not ready: the reasons at the bottom of its family, each in a sentence.
+pub async fn causes(client: &Client, served: &Served, namespace: &str, name: &str) -> Result<Vec<String>> {
+    let catalogue = Catalogue::discover(client).await?;
+    let root = served.api(client, namespace).get(name).await?;
+    Ok(draw::causes(&family::gather(client, &catalogue, served, root).await?))
 }

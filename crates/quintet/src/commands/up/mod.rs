@@ -1,5 +1,6 @@
 //! `quintet up`: a working platform with no cluster.
 
+mod operators;
 mod ready;
 mod summary;
 
@@ -14,9 +15,6 @@ use plane::hooks::User;
 use plane::listen::Authority;
 use plane::security::Security;
 use plane::workloads::Workloads;
-use quintet_kit::fence::Fence;
-use quintet_kit::metrics::Metrics;
-use quintet_kit::run::{Manager, Settings};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -26,12 +24,14 @@ use crate::commands::apply;
 use crate::errors::{Exit, Refusal};
 use crate::local::instance::Instance;
 use crate::local::maas_api::{self, MaasApi};
+use crate::local::parts::Parts;
 use crate::local::standins::Platform;
 use crate::local::{kubeconfig, prerequisites, service_ca};
-use crate::output::Format;
+use crate::output::{self, Format};
+use crate::signals;
 use crate::systems::{Systems, home_namespace};
 use crate::telemetry::{LogArgs, Telemetry};
-use crate::{serve, signals};
+use operators::Operators;
 
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -56,6 +56,11 @@ pub struct Args {
     /// Where the API server listens; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS")]
     pub listen: SocketAddr,
+    /// Let the annotation local.quintet.dev/script of a Pod name a process of this machine to run
+    ///
+    /// Whoever may create Pods may then run anything as you.
+    #[arg(long)]
+    pub allow_processes: bool,
     /// Manifests to apply once it is up; then shows how they become ready
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub apply: Vec<PathBuf>,
@@ -85,13 +90,15 @@ pub async fn run(server: &Server, mut args: Args) -> Result<()> {
     let systems = enabled(&args)?;
     let mut instance = Instance::claim(&path)?;
 
-    let cluster = Cluster::start(&args, &stop).await?;
+    let parts = Parts::new(&args.namespace, systems.iter().map(|system| system.name()));
+    let cluster = Cluster::start(&args, &parts, &stop).await?;
     kubeconfig::write(&path, &cluster.url, &cluster.authority.pem(), &cluster.token)?;
     instance.announce(&cluster.url)?;
     let client = cluster.plane.client();
     prerequisites::install(&client, &systems, args.platform, &args.namespace).await?;
     tokio::spawn(service_ca::run(client.clone(), cluster.authority.clone(), stop.clone()));
-    let operators = Operators::start(&cluster.plane, &systems, &args.namespace, &stop).await?;
+    let operators = Operators::start(&cluster.plane, &systems, &args.namespace, &parts, &stop).await?;
+    parts.install(&client).await?;
     operators.ready(&stop).await?;
     let maas_api = match args.operators.is_empty() || args.operators.iter().any(|name| name == "maas") {
         true => Some(cluster.maas_api(&args.namespace, path.with_file_name("maas-api.db"), &stop).await?),
@@ -101,17 +108,26 @@ pub async fn run(server: &Server, mut args: Args) -> Result<()> {
     let facts = summary::Facts {
         kubeconfig: path.clone(),
         apiserver: cluster.url.clone(),
-        readiness: operators.readiness.clone(),
+        operators: operators.all(),
         health: operators.health,
         metrics: operators.metrics,
         maas_api: maas_api.as_ref().map(MaasApi::url),
         took: began.elapsed(),
     };
-    summary::print(&facts, args.output)?;
+    // A script reads one line and nothing else; it comes when everything that was asked for has been tried.
+    let progress: output::Progress = if args.output.is_some() { output::tell } else { output::print };
+    if args.output.is_none() {
+        summary::print(&facts, None)?;
+    }
+    let mut all_ready = true;
     if !args.apply.is_empty() {
         let options = apply::Options { namespace: "default".into(), ..apply::Options::default() };
-        let applied = apply::apply_all(&client, &args.apply, &options).await?;
-        ready::follow(&client, &systems, applied, Duration::from_secs(args.timeout), &stop).await?;
+        let applied = apply::apply_all(&client, &args.apply, &options, progress).await?;
+        let limit = Duration::from_secs(args.timeout);
+        all_ready = ready::follow(&client, &systems, applied, limit, &stop, progress).await?;
+    }
+    if args.output.is_some() {
+        summary::print(&facts, args.output)?;
     }
 
     stop.cancelled().await;
@@ -124,6 +140,10 @@ pub async fn run(server: &Server, mut args: Args) -> Result<()> {
         maas_api.ended().await?;
     }
     std::fs::remove_file(&path).ok(); // nothing listens there any more
+    if !all_ready {
+        let told = "what was applied did not become ready in time; why was told when it was noticed";
+        return Err(Refusal::new(Exit::NotReady, told).into());
+    }
     Ok(())
 }
 
@@ -144,7 +164,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    async fn start(args: &Args, stop: &CancellationToken) -> Result<Self> {
+    async fn start(args: &Args, parts: &Parts, stop: &CancellationToken) -> Result<Self> {
         let listener = TcpListener::bind(args.listen).await.with_context(|| {
             format!("listening on {}; --listen 127.0.0.1:0 takes a free port", args.listen)
         })?;
@@ -155,7 +175,12 @@ impl Cluster {
         let tls = authority.tls(&authority.server(&names)?)?;
         let token = uuid::Uuid::new_v4().simple().to_string();
         let security = Security::enforced().token(&token, User::admin());
-        let plane = Plane::builder().security(security).workloads(Workloads::new()).build();
+        let parts = parts.clone();
+        let workloads = Workloads::new()
+            .root_ca(authority.pem())
+            .processes(args.allow_processes)
+            .backed(move |pod, _| parts.program(pod));
+        let plane = Plane::builder().security(security).workloads(workloads).build();
         let task = tokio::spawn({
             let (plane, stop) = (plane.clone(), stop.clone());
             async move { plane.serve(listener, Some(tls), stop).await }
@@ -168,56 +193,5 @@ impl Cluster {
         maas_api::install(&self.plane.client(), namespace).await?;
         let account = User::service_account(namespace, maas_api::ACCOUNT);
         MaasApi::start(self.plane.client_as(account), keys, stop).await
-    }
-}
-
-/// The operators, in this process.
-struct Operators {
-    readiness: quintet_kit::run::Readiness,
-    health: SocketAddr,
-    metrics: SocketAddr,
-    task: JoinHandle<()>,
-}
-
-impl Operators {
-    async fn start(
-        plane: &Plane,
-        systems: &Systems,
-        namespace: &str,
-        stop: &CancellationToken,
-    ) -> Result<Self> {
-        let counted = Metrics::new();
-        let client = plane.client_as(User::service_account(namespace, prerequisites::ACCOUNT));
-        let mut manager = Manager::new(client, counted.clone(), Settings::default());
-        for system in systems.iter() {
-            manager = manager.with(system.clone(), Fence::open());
-        }
-        let readiness = manager.readiness();
-        let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
-        let health = serve::listen(anywhere, serve::health(readiness.clone()), stop.child_token()).await?;
-        let metrics = serve::listen(anywhere, serve::metrics(counted), stop.child_token()).await?;
-        Ok(Operators { readiness, health, metrics, task: tokio::spawn(manager.run(stop.clone())) })
-    }
-
-    /// Waits until every system runs.
-    async fn ready(&self, stop: &CancellationToken) -> Result<()> {
-        let waits = async {
-            while !self.readiness.is_ready() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        let limit = tokio::time::timeout(Duration::from_secs(20), waits);
-        match stop.run_until_cancelled(limit).await {
-            Some(Err(_)) => {
-                let all = self.readiness.all();
-                let lines: Vec<_> = all.iter().map(|(s, h)| format!("{s} is {}", serve::words(h))).collect();
-                Err(Refusal::new(
-                    Exit::NotReady,
-                    format!("the operators did not start: {}", lines.join("; ")),
-                )
-                .into())
-            }
-            _ => Ok(()),
-        }
     }
 }

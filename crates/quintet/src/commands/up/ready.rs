@@ -13,19 +13,20 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::apply::Applied;
-use crate::commands::tree::{Health, State, health};
-use crate::errors::{Exit, Refusal};
-use crate::output::{self, Paint};
+use crate::commands::tree::{Health, State, causes, health};
+use crate::output::{Paint, Progress};
 use crate::systems::Systems;
 
-/// Prints each change of an object's health; returns when all are ready.
+/// Tells each change of an object's health, until all are ready or the time is over; then what is not, and why. True if
+/// all are ready.
 pub(super) async fn follow(
     client: &Client,
     systems: &Systems,
     applied: Vec<Applied>,
     limit: Duration,
     stop: &CancellationToken,
-) -> Result<()> {
+    progress: Progress,
+) -> Result<bool> {
     let mut seen: BTreeMap<String, Health> = BTreeMap::new();
     let watching = async {
         let mut changes = SelectAll::new();
@@ -41,7 +42,7 @@ pub(super) async fn follow(
             let Ok(Event::Apply(object) | Event::InitApply(object)) = event else { continue };
             let verdict = judged(&object, &kind, ours);
             if seen.get(&title) != Some(&verdict) {
-                output::print(&line(&title, &verdict))?;
+                progress(&line(&title, &verdict))?;
                 seen.insert(title, verdict);
             }
             let done = |h: &Health| matches!(h.state, State::Ready | State::Plain);
@@ -52,22 +53,34 @@ pub(super) async fn follow(
         anyhow::Ok(())
     };
     match stop.run_until_cancelled(timeout(limit, watching)).await {
-        None => Ok(()),
-        Some(Ok(result)) => result,
+        None => Ok(true), // stopped before it could be known
+        Some(Ok(result)) => result.map(|()| true),
         Some(Err(_)) => {
-            let late: Vec<String> = seen
-                .iter()
-                .filter(|(_, h)| !matches!(h.state, State::Ready | State::Plain))
-                .map(|(title, h)| format!("{title}: {}", h.why.first().unwrap_or(&h.summary)))
-                .collect();
-            Err(Refusal::new(
-                Exit::NotReady,
-                format!("not ready after {} s: {}", limit.as_secs(), late.join("; ")),
-            )
-            .next("`quintet tree` on the object shows its children and why they are not ready")
-            .into())
+            let late = |one: &&Applied| {
+                let known = seen.get(&one.served.object(&one.name));
+                !known.is_some_and(|health| matches!(health.state, State::Ready | State::Plain))
+            };
+            progress(&format!("\nNot ready after {} s:\n", limit.as_secs()))?;
+            for one in applied.iter().filter(late) {
+                progress(&account(client, one, seen.get(&one.served.object(&one.name))).await)?;
+            }
+            Ok(false)
         }
     }
+}
+
+/// Why an object is not ready, from the bottom of its family, and how to look closer.
+async fn account(client: &Client, one: &Applied, health: Option<&Health>) -> String {
+    let title = one.served.object(&one.name);
+    let mut causes = causes(client, &one.served, &one.namespace, &one.name).await.unwrap_or_default();
+    if causes.is_empty() {
+        let known = health.map(|health| health.why.first().unwrap_or(&health.summary).clone());
+        causes.push(known.unwrap_or_else(|| "nothing was heard of it".into()));
+    }
+    let lines: String = causes.iter().map(|cause| format!("  because {cause}\n")).collect();
+    let place = if one.served.namespaced { format!(" -n {}", one.namespace) } else { String::new() };
+    let kind = one.served.api.kind.to_lowercase();
+    format!("{title}\n{lines}  to look closer: quintet tree {kind} {}{place}\n", one.name)
 }
 
 /// An object of ours without a condition is not plain: nobody has looked at it yet.

@@ -1,11 +1,12 @@
 //! What a person, or a script, is told once the local cluster is up.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use quintet_kit::run::{Health, Readiness};
+use quintet_kit::run::Health;
 use serde_json::json;
 
 use crate::client::connect::LOCAL_KUBECONFIG;
@@ -16,7 +17,7 @@ use crate::serve;
 pub(super) struct Facts {
     pub(super) kubeconfig: PathBuf,
     pub(super) apiserver: String,
-    pub(super) readiness: Readiness,
+    pub(super) operators: BTreeMap<String, Health>,
     pub(super) health: SocketAddr,
     pub(super) metrics: SocketAddr,
     pub(super) maas_api: Option<String>,
@@ -44,8 +45,7 @@ fn line(facts: &Facts) -> serde_json::Value {
 
 fn page(facts: &Facts, paint: Paint) -> String {
     let systems: Vec<String> = facts
-        .readiness
-        .all()
+        .operators
         .iter()
         .map(|(name, health)| {
             let tone = if *health == Health::Ready { Tone::Good } else { Tone::Waiting };
