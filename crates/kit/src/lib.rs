@@ -3,8 +3,9 @@
 //! A system declares its [`wiring`] as data, computes its [`desired`] state with pure functions, and leaves the rest to
 //! this crate: one watch and one cache per kind and process ([`hub`]), a keyed work [`queue`], writes that send nothing
 //! when nothing differs ([`apply`]), [`status`] and [`event`]s, typed [`config`]uration, [`metrics`], the [`rights`],
-//! the [`dataflow`] page and the [`install`] manifests that follow from the wiring, and the [`run`]ner that puts them together. [`parts`] holds what
-//! children of several systems are built from.
+//! the [`dataflow`] page and the [`install`] manifests that follow from the wiring, and the [`run`]ner that puts them
+//! together. On a cluster a process also needs [`lease`]s, [`webhook`]s, [`logging`] and what it takes to [`serve`]: sockets,
+//! certificates, who may ask. [`parts`] holds what children of several systems are built from.
 //!
 //! `docs/adding-a-system.md` walks through a small system from end to end.
 
@@ -22,6 +23,7 @@ pub mod install;
 pub mod key;
 pub mod kind;
 pub mod lease;
+pub mod logging;
 pub mod metrics;
 pub mod parts;
 pub mod queue;
@@ -29,7 +31,10 @@ pub mod rights;
 pub mod run;
 #[cfg(test)]
 mod script;
+pub mod serve;
+pub mod spelling;
 pub mod status;
+pub mod webhook;
 pub mod wiring;
 
 pub use apply::{Applier, FieldManager};

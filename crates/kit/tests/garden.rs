@@ -109,3 +109,9 @@ fn a_garden_is_rendered_without_a_cluster() {
     let names: Vec<_> = children.to_values().iter().map(|child| child["metadata"]["name"].clone()).collect();
     assert_eq!(names, ["g-bed", "g-gate"]);
 }
+
+#[test]
+fn the_tutorial_stays_short() {
+    let lines = include_str!("../examples/garden.rs").lines().count();
+    assert!(lines < 200, "{lines} lines: a tutorial is read in one sitting");
+}

@@ -2,17 +2,19 @@
 
 mod common;
 
-use common::{Broken, Garden, Noting, Probe, Running, Seen, World, eventually, map, settle};
+use common::{Broken, Garden, Noting, Probe, Running, Seen, World, eventually, map, settings, settle};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, PostParams};
 use parking_lot::Mutex;
 use quintet_kit::fence::Fence;
-use quintet_kit::run::{Controller, Health, Started};
-use quintet_kit::{Action, Mapping, ObjectKey, Retry, Select, Singleton, Watch, Wiring};
+use quintet_kit::metrics::Metrics;
+use quintet_kit::run::{Controller, Health, Settings, Started};
+use quintet_kit::{Action, Manager, Mapping, ObjectKey, Retry, Select, Singleton, Watch, Wiring};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 fn maps() -> Wiring<ObjectKey> {
     Wiring::new("maps").is_for(Watch::<ConfigMap>::within(Select::namespace("default")))
@@ -192,6 +194,32 @@ async fn work_is_bounded_for_each_controller_and_fair_between_them() {
     tokio::time::sleep(Duration::from_secs(120)).await;
     assert_eq!((busy.lock().len(), most.load(Ordering::SeqCst)), (40, 4));
     running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_few_workers_every_controller_gets_its_turn() {
+    let world = World::new();
+    for i in 0..40 {
+        create(&world, &format!("m-{i:02}")).await;
+    }
+    let (busy, quiet) = (Seen::<ObjectKey>::default(), Seen::<Singleton>::default());
+    let slow = doing(&busy, |_| async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        Ok(Action::Wait)
+    });
+    let alone = || Wiring::new("alone").starts_with(|_| vec![Singleton]);
+    let one_worker = Settings { workers: 1, ..settings() };
+    let manager = Manager::new(world.plane.client(), Metrics::new(), one_worker)
+        .with(slow, Fence::open())
+        .with(Probe::noting("alone", alone, &quiet), Fence::open());
+    let stop = CancellationToken::new();
+    let task = tokio::spawn(manager.run(stop.clone()));
+    eventually("the busy one has begun", || !busy.lock().is_empty()).await;
+    // Four of the busy one's keys may be in line before it, and no more, though forty are waiting.
+    tokio::time::sleep(Duration::from_secs(55)).await;
+    assert_eq!(quiet.lock().len(), 1, "starved behind {} others", busy.lock().len());
+    stop.cancel();
+    task.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,12 +9,13 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use quintet_kit::dataflow::{documents, markdown, mermaid};
 use quintet_kit::rights::rights;
 use quintet_kit::wiring::{
-    ConfigRow, EndpointRow, FailurePolicy, HookType, Origin, ServiceRow, SystemRows, WebhookRow,
+    ConfigRow, EndpointRow, FailurePolicy, HookType, LeaseRow, Origin, ServiceRow, SystemRows, WebhookRow,
 };
 use quintet_kit::{
     Kind, Mapping, Meta, ObjectKey, Predicate, Read, Select, Watch, Wiring, Write, WritePolicy,
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 
 fn gardener() -> Wiring<ObjectKey> {
     let bundle = Watch::within(Select::namespace("home")).only(Predicate::named("bundle"));
@@ -66,6 +67,7 @@ fn system() -> SystemRows {
             name: "garden-config".into(),
             keys: vec!["image".into()],
         }],
+        lease: Some(LeaseRow::new("garden-lease", Duration::from_secs(15), Duration::from_secs(2))),
     }
 }
 

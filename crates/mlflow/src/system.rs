@@ -1,5 +1,7 @@
 //! The system as the command line knows it: its rows, its definitions, what it makes of a resource, how it starts.
 
+use std::time::Duration;
+
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::{
     api::core::v1::Service, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -11,7 +13,7 @@ use quintet_kit::{
     config::environment_row,
     install::{Operator, Site},
     run::{Fatal, Observed, RenderError, Started},
-    wiring::{Origin, ServiceRow, SystemRows},
+    wiring::{LeaseRow, Origin, ServiceRow, SystemRows},
 };
 
 use crate::{
@@ -61,6 +63,7 @@ impl System for Mlflow {
             services: self.services(),
             crds: vec![MLflowConfig::gvk(), MLflow::gvk()],
             config: vec![environment_row(&VARIABLES)],
+            lease: Some(LeaseRow::new(install::LEASE, Duration::from_secs(60), Duration::from_secs(15))),
             ..SystemRows::default()
         }
     }

@@ -77,7 +77,7 @@ async fn serve(flags: Flags) -> Result<(), Failed> {
         None
     };
     let metrics_access = match &client {
-        Some(client) if flags.metrics_endpoint_auth => MetricsAccess::Reviewed(client.clone()),
+        Some(client) if flags.metrics_endpoint_auth => MetricsAccess::reviewed(client.clone()),
         _ => MetricsAccess::Open,
     };
     let identity = match (&flags.cert_path, flags.secure_serving) {

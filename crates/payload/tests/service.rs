@@ -301,7 +301,7 @@ async fn a_changed_key_is_used_without_a_restart() {
 #[tokio::test]
 async fn metrics_are_for_those_who_may() {
     let (client, _open, _push) = cluster();
-    let running = start(None, MetricsAccess::Reviewed(client)).await;
+    let running = start(None, MetricsAccess::reviewed(client)).await;
     exchange(running.grpc, chat(), 1).await;
     quintet_payload::tls::install_crypto();
     let http = reqwest::Client::new();

@@ -2,6 +2,7 @@
 
 use super::reader::ConfigError;
 use super::variable::{Environment, Variable, prefix};
+use crate::spelling::nearest;
 use crate::wiring::ConfigRow;
 use std::collections::BTreeMap;
 
@@ -28,7 +29,8 @@ fn unknown(systems: &[(&str, &[Variable])], environment: &Environment) -> Vec<Co
         let Some((system, variables)) = ours.max_by_key(|(system, _)| system.len()) else { continue };
         let bare = &name[prefix(system).len()..];
         if !variables.iter().any(|variable| variable.name == bare) {
-            let suggestion = nearest(bare, variables).map(|variable| variable.qualified(system));
+            let known = variables.iter().map(|variable| variable.name);
+            let suggestion = nearest(bare, known).map(|meant| format!("{}{meant}", prefix(system)));
             errors.push(ConfigError::Unknown { name: name.to_owned(), suggestion });
         }
     }
@@ -61,35 +63,6 @@ fn ambiguous(systems: &[(&str, &[Variable])], environment: &Environment) -> Vec<
         });
     }
     errors
-}
-
-/// The variable whose name differs least.
-fn nearest<'v>(name: &str, variables: &'v [Variable]) -> Option<&'v Variable> {
-    let name = nearest_of(name, variables.iter().map(|variable| variable.name))?;
-    variables.iter().find(|variable| variable.name == name)
-}
-
-/// The name that differs least, if it differs in no more than a third of its letters.
-pub(super) fn nearest_of(name: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    let (differs, nearest) =
-        names.map(|other| (distance(name, other), other)).min_by_key(|(differs, _)| *differs)?;
-    (differs <= name.len() / 3).then_some(nearest)
-}
-
-/// How many letters must be put in, left out or changed.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

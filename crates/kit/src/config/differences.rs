@@ -1,7 +1,7 @@
 //! Differences from the originals that can be switched on and off, by their ids in `docs/differences.md`.
 
-use super::check::nearest_of;
 use super::variable::Variable;
+use crate::spelling::nearest;
 use std::collections::BTreeSet;
 use thiserror::Error;
 
@@ -72,7 +72,7 @@ impl Differences {
                 continue; // another system's
             }
             let Some(difference) = known.iter().find(|difference| difference.id == id) else {
-                let suggestion = nearest_of(id, known.iter().map(|difference| difference.id));
+                let suggestion = nearest(id, known.iter().map(|difference| difference.id));
                 return Err(DifferenceError::Unknown { id: id.to_owned(), suggestion });
             };
             if state == "on" {

@@ -54,6 +54,15 @@ pub fn markdown(rows: &SystemRows) -> String {
         &["kind", "name", "keys"],
         rows.config.iter().map(|row| vec![row.kind.clone(), row.name.clone(), row.keys.join(", ")]),
     );
+    section(
+        &mut page,
+        "Lease",
+        &["name", "lasts", "renewed every"],
+        rows.lease.iter().map(|row| {
+            let seconds = |time: std::time::Duration| format!("{} s", time.as_secs());
+            vec![row.name.clone(), seconds(row.terms.lasts), seconds(row.terms.retry)]
+        }),
+    );
     let _ = write!(page, "\n## Flow\n\n```mermaid\n{}```\n", mermaid(rows));
     page
 }

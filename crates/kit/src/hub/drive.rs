@@ -93,7 +93,7 @@ impl<K: Kind> Hub<K> {
                     failures += 1;
                     let text = crate::error::chain(&error);
                     tracing::warn!(kind = %K::gvk(), select = %self.0.select, error = %text, "watch");
-                    *self.0.problem.lock() = Some(text);
+                    self.stuck(text);
                     sleep(ERRORS.jittered(ERRORS.delay(failures))).await;
                 }
                 None => return Again::Relist,
@@ -143,6 +143,14 @@ impl<K: Kind> Hub<K> {
                 self.0.metrics.invalid();
                 tracing::warn!(kind = %K::gvk(), object = %key, %error, "object ignored, as it does not fit its type");
             }
+        }
+    }
+
+    /// Remembers why nothing comes; whoever waits for the first list is told.
+    fn stuck(&self, problem: String) {
+        let news = self.0.problem.lock().replace(problem.clone()).as_ref() != Some(&problem);
+        if news && self.state() == State::Syncing {
+            self.0.state.send_modify(|_| ());
         }
     }
 

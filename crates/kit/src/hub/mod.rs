@@ -96,7 +96,7 @@ struct Inner<K: Kind> {
     store: RwLock<Store<K>>,
     subscribers: RwLock<Subscribers<K>>,
     state: watch::Sender<State>,
-    problem: Mutex<Option<String>>,
+    problem: Arc<Mutex<Option<String>>>,
     relist: Notify,
     metrics: CacheMetrics,
 }
@@ -138,6 +138,7 @@ pub struct HubRef {
     /// What is watched of it.
     pub select: Select,
     state: watch::Receiver<State>,
+    problem: Arc<Mutex<Option<String>>>,
 }
 
 impl HubRef {
@@ -147,6 +148,13 @@ impl HubRef {
         *self.state.borrow()
     }
 
+    /// The last error of its watch, if it does not come on.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        self.problem.lock().clone()
+    }
+
+    /// Moves with the state, and with a problem while there is nothing to show yet.
     pub(crate) fn states(&self) -> watch::Receiver<State> {
         self.state.clone()
     }
@@ -160,7 +168,7 @@ impl<K: Kind> Hub<K> {
             store: RwLock::new(Store::default()),
             subscribers: RwLock::new(Subscribers { keep: Keep::Concerned, next: 0, all: vec![] }),
             state: watch::channel(State::Syncing).0,
-            problem: Mutex::new(None),
+            problem: Arc::default(),
             relist: Notify::new(),
             metrics,
         }))
@@ -187,7 +195,8 @@ impl<K: Kind> Hub<K> {
     /// The handle that a runner waits by.
     #[must_use]
     pub fn as_ref(&self) -> HubRef {
-        HubRef { kind: K::gvk(), select: self.0.select.clone(), state: self.0.state.subscribe() }
+        let (state, problem) = (self.0.state.subscribe(), self.0.problem.clone());
+        HubRef { kind: K::gvk(), select: self.0.select.clone(), state, problem }
     }
 
     /// The cached object of this name.

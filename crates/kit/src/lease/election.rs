@@ -3,10 +3,13 @@
 use super::record::{Step, Terms, step};
 use crate::clock::Clock;
 use crate::fence::Gate;
+use crate::metrics::Metrics;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::PostParams;
 use kube::{Api, Client, ResourceExt};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +21,28 @@ pub struct Election {
     identity: String,
     terms: Terms,
     clock: Clock,
+    metrics: Option<Metrics>,
+    standing: Arc<watch::Sender<Standing>>,
+}
+
+/// How a candidate stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// It has no answer yet.
+    #[default]
+    Asking,
+    /// It holds the lease.
+    Leading,
+    /// Another holds it.
+    Following {
+        /// Who.
+        holder: String,
+    },
+    /// It could not get an answer, and does not hold the lease.
+    Failing {
+        /// Why.
+        error: String,
+    },
 }
 
 /// The record as we last saw it change, and when that was on our own clock.
@@ -40,7 +65,7 @@ impl Sighting {
 /// How an attempt ended.
 enum Outcome {
     Held,
-    HeldByAnother,
+    HeldByAnother(String),
     /// Somebody wrote between our read and our write; the next attempt sees what.
     Raced,
 }
@@ -50,7 +75,29 @@ impl Election {
     #[must_use]
     pub fn new(client: Client, namespace: &str, name: &str, identity: &str, clock: Clock) -> Self {
         let api = Api::namespaced(client, namespace);
-        Election { api, name: name.into(), identity: identity.into(), terms: Terms::default(), clock }
+        Election {
+            api,
+            name: name.into(),
+            identity: identity.into(),
+            terms: Terms::default(),
+            clock,
+            metrics: None,
+            standing: Arc::default(),
+        }
+    }
+
+    /// Who leads is counted here.
+    #[must_use]
+    pub fn metrics(mut self, metrics: &Metrics) -> Self {
+        metrics.leads(&self.name, false);
+        self.metrics = Some(metrics.clone());
+        self
+    }
+
+    /// How it stands, while [`Election::hold`] runs.
+    #[must_use]
+    pub fn standing(&self) -> watch::Receiver<Standing> {
+        self.standing.subscribe()
     }
 
     /// With these timings.
@@ -64,29 +111,57 @@ impl Election {
     /// closes by itself when renewals fail, before anybody else may take the lease.
     pub async fn hold(&self, gate: &Gate, stop: &CancellationToken) {
         let mut seen = Sighting::default();
-        let mut leading = false;
+        let mut until = Instant::now(); // writes are allowed until then
         loop {
             let sent = Instant::now();
-            match timeout(self.terms.attempt(), self.attempt(&mut seen)).await {
+            let failed = match timeout(self.terms.attempt(), self.attempt(&mut seen)).await {
                 Ok(Ok(Outcome::Held)) => {
-                    gate.open_for(self.terms.writes().saturating_sub(sent.elapsed()));
-                    if !std::mem::replace(&mut leading, true) {
-                        tracing::info!(lease = self.name, identity = self.identity, "holding the lease");
-                    }
+                    until = sent + self.terms.writes();
+                    gate.open_for(until.saturating_duration_since(Instant::now()));
+                    self.stands(Standing::Leading);
+                    None
                 }
-                Ok(Ok(Outcome::HeldByAnother)) => {
+                Ok(Ok(Outcome::HeldByAnother(holder))) => {
                     gate.close();
-                    if std::mem::replace(&mut leading, false) {
-                        tracing::warn!(lease = self.name, "the lease is held by another process");
-                    }
+                    self.stands(Standing::Following { holder });
+                    None
                 }
-                Ok(Ok(Outcome::Raced)) => {}
-                Ok(Err(error)) => tracing::warn!(lease = self.name, %error, "lease not renewed"),
-                Err(_) => tracing::warn!(lease = self.name, "lease not renewed in time"),
+                Ok(Ok(Outcome::Raced)) => None,
+                Ok(Err(error)) => Some(crate::error::chain(&error)),
+                Err(_) => Some("no answer in time".into()),
+            };
+            if let Some(error) = failed {
+                tracing::warn!(lease = self.name, error, "lease not renewed");
+                if Instant::now() >= until {
+                    self.stands(Standing::Failing { error });
+                }
             }
             if stop.run_until_cancelled(tokio::time::sleep(self.terms.retry)).await.is_none() {
                 return;
             }
+        }
+    }
+
+    fn stands(&self, now: Standing) {
+        let moved = self.standing.send_if_modified(|before| {
+            let moved = *before != now;
+            before.clone_from(&now);
+            moved
+        });
+        if !moved {
+            return;
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.leads(&self.name, now == Standing::Leading);
+        }
+        match now {
+            Standing::Leading => {
+                tracing::info!(lease = self.name, identity = self.identity, "holding the lease");
+            }
+            Standing::Following { holder } => {
+                tracing::info!(lease = self.name, holder, "another process holds the lease; standing by");
+            }
+            Standing::Asking | Standing::Failing { .. } => {} // told with the error
         }
     }
 
@@ -96,6 +171,7 @@ impl Election {
     /// If the server refuses; the lease then expires by itself.
     pub async fn release(&self, gate: &Gate) -> kube::Result<()> {
         gate.close();
+        self.stands(Standing::Asking);
         let Some(mut lease) = self.api.get_opt(&self.name).await? else { return Ok(()) };
         let ours = lease.spec.as_mut().filter(|spec| spec.holder_identity.as_deref() == Some(&self.identity));
         let Some(spec) = ours else { return Ok(()) };
@@ -113,9 +189,10 @@ impl Election {
         let found = self.api.get_opt(&self.name).await?;
         let stood = found.as_ref().map_or(Duration::ZERO, |lease| seen.stood(lease.resource_version()));
         let spec = found.as_ref().map(|lease| lease.spec.clone().unwrap_or_default());
-        let Step::Write(spec) = step(&self.identity, self.terms, spec.as_ref(), stood, self.clock.micros())
-        else {
-            return Ok(Outcome::HeldByAnother);
+        let decided = step(&self.identity, self.terms, spec.as_ref(), stood, self.clock.micros());
+        let Step::Write(spec) = decided else {
+            let holder = spec.and_then(|spec| spec.holder_identity).unwrap_or_default();
+            return Ok(Outcome::HeldByAnother(holder));
         };
         match self.write(found, spec).await {
             Ok(_) => Ok(Outcome::Held),

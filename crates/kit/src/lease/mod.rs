@@ -8,5 +8,5 @@
 mod election;
 mod record;
 
-pub use election::Election;
+pub use election::{Election, Standing};
 pub use record::Terms;

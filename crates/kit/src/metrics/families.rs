@@ -62,6 +62,11 @@ struct CacheLabels {
     selection: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LeaseLabel {
+    name: String,
+}
+
 type Seconds = Gauge<f64, AtomicU64>;
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
@@ -89,6 +94,7 @@ struct Families {
     objects: Family<CacheLabels, Gauge>,
     invalid: Family<CacheLabels, Counter>,
     events_lost: Counter<u64, AtomicU64>,
+    leads: Family<LeaseLabel, Gauge>,
     rest: RestMetrics,
 }
 
@@ -128,6 +134,7 @@ impl Metrics {
             objects: Family::default(),
             invalid: Family::default(),
             events_lost: Counter::default(),
+            leads: Family::default(),
             rest: RestMetrics::default(),
         };
         let r = &mut f.registry;
@@ -163,6 +170,7 @@ impl Metrics {
         r.register("quintet_cache_objects", "Objects kept in a cache", f.objects.clone());
         r.register("quintet_cache_invalid_objects", "Objects that did not fit their type", f.invalid.clone());
         r.register("quintet_events_lost", "Events that could not be recorded", f.events_lost.clone());
+        r.register("leader_election_master_status", "1 while this process holds the lease", f.leads.clone());
         f.rest.register(r);
         Metrics(Arc::new(f))
     }
@@ -225,6 +233,11 @@ impl Metrics {
             objects: self.0.objects.get_or_create(&labels).clone(),
             invalid: self.0.invalid.get_or_create(&labels).clone(),
         }
+    }
+
+    /// Whether this process holds a lease.
+    pub(crate) fn leads(&self, lease: &str, leads: bool) {
+        self.0.leads.get_or_create(&LeaseLabel { name: lease.into() }).set(i64::from(leads));
     }
 
     pub(crate) fn event_lost(&self) {

@@ -21,9 +21,17 @@ struct Labels {
 #[derive(Clone, Debug, Default)]
 pub struct RestMetrics {
     requests: Family<Labels, Counter>,
+    host: String,
 }
 
 impl RestMetrics {
+    /// For a client of this server, `host:port`: requests name it only further down, where they cannot be counted.
+    #[must_use]
+    pub fn host(mut self, host: impl Into<String>) -> Self {
+        self.host = host.into();
+        self
+    }
+
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register("rest_client_requests", "Requests to the API server", self.requests.clone());
     }
@@ -58,8 +66,7 @@ where
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        let (method, host) =
-            (request.method().to_string(), request.uri().host().unwrap_or_default().to_owned());
+        let (method, host) = (request.method().to_string(), self.metrics.host.clone());
         let (answer, requests) = (self.inner.call(request), self.metrics.requests.clone());
         Box::pin(async move {
             let answer = answer.await;

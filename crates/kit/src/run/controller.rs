@@ -276,9 +276,10 @@ impl<R: Reconcile> Loop<R> {
 }
 
 fn describe(hub: &HubRef) -> String {
-    let why = match hub.state() {
-        State::Absent | State::Gone => "not served by the cluster",
-        State::Syncing | State::Ready => "not listed yet",
+    let why = match (hub.state(), hub.problem()) {
+        (State::Absent | State::Gone, _) => "not served by the cluster".into(),
+        (State::Syncing | State::Ready, None) => "not listed yet".into(),
+        (State::Syncing | State::Ready, Some(problem)) => format!("not listed yet: {problem}"),
     };
     format!("{} ({}): {why}", hub.kind, hub.select)
 }

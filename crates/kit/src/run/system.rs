@@ -6,6 +6,7 @@ use crate::desired::Desired;
 use crate::install::{Operator, Site};
 use crate::key::ObjectKey;
 use crate::kind::Kind;
+use crate::webhook::Webhooks;
 use crate::wiring::SystemRows;
 use futures::future::BoxFuture;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -39,6 +40,11 @@ pub trait System: Send + Sync + 'static {
     /// # Errors
     /// If the object is not one of the system's kinds, or is not valid.
     fn render(&self, object: &DynamicObject, observed: &Observed) -> Result<Desired, RenderError>;
+
+    /// The webhooks that the system serves.
+    fn webhooks(&self) -> Webhooks {
+        Webhooks::new()
+    }
 
     /// Gets ready to run: reads what must be read first, and makes the controllers.
     fn start(&self, context: Context) -> BoxFuture<'_, Result<Started, Fatal>>;
@@ -128,11 +134,14 @@ impl RenderError {
     /// # Errors
     /// [`RenderError::Invalid`] if it does not fit.
     pub fn parse<K: Kind>(object: &DynamicObject) -> Result<K, RenderError> {
-        object.clone().try_parse().map_err(|error| RenderError::Invalid {
+        let invalid = |message: String| RenderError::Invalid {
             kind: K::kind(&()).into_owned(),
             key: ObjectKey::of(object),
-            message: crate::error::chain(&error),
-        })
+            message,
+        };
+        let value = serde_json::to_value(object).map_err(|error| invalid(error.to_string()))?;
+        // `spec.replicas: invalid type …`: where it is wrong, too.
+        serde_path_to_error::deserialize(value).map_err(|error| invalid(error.to_string()))
     }
 }
 

@@ -14,7 +14,7 @@ pub use edge::{Read, Watch, Wiring, Write};
 pub use mapping::Mapping;
 pub use predicate::Predicate;
 pub use rows::{
-    ConfigRow, ControllerRows, Edge, EndpointRow, FailurePolicy, Grant, HookType, Origin, ReadRow,
+    ConfigRow, ControllerRows, Edge, EndpointRow, FailurePolicy, Grant, HookType, LeaseRow, Origin, ReadRow,
     ServiceRow, SystemRows, WatchRow, WebhookRow, WriteRow,
 };
 pub use select::Select;

@@ -3,10 +3,12 @@
 use super::select::Select;
 use crate::desired::WritePolicy;
 use crate::kind::Gvk;
+use crate::lease::Terms;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::ResourceExt;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Everything one system watches, reads, writes, serves and is configured by.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +27,25 @@ pub struct SystemRows {
     pub endpoints: Vec<EndpointRow>,
     /// Where settings come from.
     pub config: Vec<ConfigRow>,
+    /// The lease without which the system does not write, in the namespace of its own process.
+    pub lease: Option<LeaseRow>,
+}
+
+/// A lease that of several processes lets one write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseRow {
+    /// Its name.
+    pub name: String,
+    /// Its timings.
+    pub terms: Terms,
+}
+
+impl LeaseRow {
+    /// A lease that lasts so long and is renewed so often.
+    #[must_use]
+    pub fn new(name: impl Into<String>, lasts: Duration, retry: Duration) -> Self {
+        LeaseRow { name: name.into(), terms: Terms { lasts, retry } }
+    }
 }
 
 /// What one controller watches, reads, writes and may grant.

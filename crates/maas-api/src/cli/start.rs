@@ -13,7 +13,7 @@ use crate::{
     cluster::LiveCluster,
     config::{ConfigError, Settings},
     models::{Prober, ProberError},
-    server::{Listener, ServeError, service},
+    server::{Listener, ServeError, Tls, service},
     store::postgres::{OpenError, PoolSize, PostgresStore},
 };
 
@@ -86,7 +86,9 @@ pub async fn run_with(
     }));
 
     let listener = match config.tls {
-        Some((source, oldest)) => Listener::bind_tls(&config.address, source, oldest, &stopping).await?,
+        Some((source, oldest)) => {
+            Listener::bind_tls(&config.address, Tls { source, oldest, http2: true }, &stopping).await?
+        }
         None => Listener::bind(&config.address).await?,
     };
     tracing::info!(address = config.address, namespace = settings.namespace, "listening");

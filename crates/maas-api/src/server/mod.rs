@@ -4,13 +4,9 @@ mod cors;
 mod dispatch;
 mod extract;
 mod limit;
-mod listen;
-mod patience;
-mod tls;
 
 pub use dispatch::service;
 pub use limit::RateLimit;
-pub use listen::{Listener, ServeError};
-pub use tls::{TlsError, TlsFiles, TlsSource, TlsVersion};
+pub use quintet_kit::serve::{Listener, ServeError, Tls, TlsError, TlsFiles, TlsSource, TlsVersion};
 
 pub(crate) use extract::{Body, ErrorBody, Identity, OpenAiErrorBody, text};

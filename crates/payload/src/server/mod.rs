@@ -9,7 +9,7 @@
 mod health;
 mod metrics_port;
 
-pub use metrics_port::MetricsAccess;
+pub use quintet_kit::serve::Access as MetricsAccess;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;

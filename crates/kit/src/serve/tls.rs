@@ -20,9 +20,22 @@ const LOOK: Duration = Duration::from_secs(10);
 /// How long a certificate made at start is valid, in days: ten years, and two more for slow upgrades.
 const VALID_DAYS: i64 = 12 * 365;
 
+/// How a socket speaks TLS.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// Where the certificate comes from.
+    pub source: TlsSource,
+    /// The oldest version that is spoken.
+    pub oldest: TlsVersion,
+    /// HTTP/2 is offered beside HTTP/1.1.
+    pub http2: bool,
+}
+
 /// Where the certificate comes from.
 #[derive(Clone, Debug)]
 pub enum TlsSource {
+    /// From whoever renews it.
+    Held(Certificate),
     /// From two files.
     Files(TlsFiles),
     /// Made at start, in the name of the instance.
@@ -65,23 +78,18 @@ pub enum TlsError {
 }
 
 /// The server's side of TLS. Files are followed until `stop`.
-pub(super) fn config(
-    source: TlsSource,
-    oldest: TlsVersion,
-    stop: &CancellationToken,
-) -> Result<ServerConfig, TlsError> {
-    let current = match source {
+pub(super) fn config(tls: Tls, stop: &CancellationToken) -> Result<ServerConfig, TlsError> {
+    let current = match tls.source {
+        TlsSource::Held(certificate) => certificate,
         TlsSource::Files(files) => {
             let (current, seen) = load(&files)?;
-            let current = Arc::new(Current(ArcSwap::from_pointee(current)));
+            let current = Certificate::of(current);
             tokio::spawn(stop.clone().run_until_cancelled_owned(current.clone().follow(files, seen, LOOK)));
             current
         }
-        TlsSource::SelfSigned { organization, hosts } => {
-            Arc::new(Current(ArcSwap::from_pointee(generate(&organization, &hosts)?)))
-        }
+        TlsSource::SelfSigned { organization, hosts } => Certificate::of(generate(&organization, &hosts)?),
     };
-    let versions: &[_] = match oldest {
+    let versions: &[_] = match tls.oldest {
         TlsVersion::V1_2 => &[&rustls::version::TLS12, &rustls::version::TLS13],
         TlsVersion::V1_3 => &[&rustls::version::TLS13],
     };
@@ -89,25 +97,49 @@ pub(super) fn config(
         .with_protocol_versions(versions)
         .map_err(|error| TlsError::Load(error.to_string()))?
         .with_no_client_auth()
-        .with_cert_resolver(current);
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        .with_cert_resolver(Arc::new(current));
+    let protocols: &[&[u8]] = if tls.http2 { &[b"h2", b"http/1.1"] } else { &[b"http/1.1"] };
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(config)
 }
 
-/// The certificate that is shown now.
-#[derive(Debug)]
-struct Current(ArcSwap<CertifiedKey>);
+/// The certificate that is shown now; clones share it.
+#[derive(Clone, Debug)]
+pub struct Certificate(Arc<ArcSwap<CertifiedKey>>);
 
-impl ResolvesServerCert for Current {
+impl ResolvesServerCert for Certificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.0.load_full())
     }
 }
 
-impl Current {
+impl Certificate {
+    fn of(pair: CertifiedKey) -> Self {
+        Certificate(Arc::new(ArcSwap::from_pointee(pair)))
+    }
+
+    /// A certificate chain and its key, both PEM.
+    ///
+    /// # Errors
+    /// If they are not, or do not belong together.
+    pub fn from_pem(chain: &str, key: &str) -> Result<Self, TlsError> {
+        let contents = Contents { certificate: chain.into(), key: key.into() };
+        contents.parse().map(Self::of).map_err(TlsError::Load)
+    }
+
+    /// Shows another one from now on; connections that were made go on.
+    ///
+    /// # Errors
+    /// As [`Certificate::from_pem`]; the one there is goes on being shown.
+    pub fn replace(&self, chain: &str, key: &str) -> Result<(), TlsError> {
+        let contents = Contents { certificate: chain.into(), key: key.into() };
+        self.0.store(Arc::new(contents.parse().map_err(TlsError::Load)?));
+        Ok(())
+    }
+
     /// Takes over what is in the files whenever that changes. What cannot be used is not taken over: the certificate
     /// there is goes on being good until it expires.
-    async fn follow(self: Arc<Self>, files: TlsFiles, mut seen: Contents, every: Duration) {
+    async fn follow(self, files: TlsFiles, mut seen: Contents, every: Duration) {
         let mut ticks = tokio::time::interval(every);
         loop {
             ticks.tick().await;
@@ -215,7 +247,7 @@ mod tests {
         let files = write_pair(directory.path(), "one.example");
         let (first, seen) = load(&files).expect("a pair");
         let first = first.cert[0].clone();
-        let current = Arc::new(Current(ArcSwap::from_pointee(load(&files).expect("a pair").0)));
+        let current = Certificate::of(load(&files).expect("a pair").0);
         let task = tokio::spawn(current.clone().follow(files.clone(), seen, LOOK));
         let shown = async || {
             tokio::time::sleep(2 * LOOK).await; // paused: no time passes
@@ -247,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_made_certificate_is_good_for_its_hosts() {
-        generate("maas", &["localhost".into(), "127.0.0.1".into(), "maas-api.ns.svc".into()]).expect("made");
-        assert!(generate("maas", &["ümläut".into()]).is_err());
+        generate("us", &["localhost".into(), "127.0.0.1".into(), "service.ns.svc".into()]).expect("made");
+        assert!(generate("us", &["ümläut".into()]).is_err());
     }
 }

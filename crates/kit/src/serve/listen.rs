@@ -23,11 +23,8 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    TlsError, TlsSource, TlsVersion,
-    patience::{Impatient, Phase},
-    tls,
-};
+use super::patience::{Impatient, Phase};
+use super::tls::{self, Tls, TlsError};
 
 /// How long an idle connection is kept. What a request's head may take is in [`super::patience`].
 const IDLE: Duration = Duration::from_secs(60);
@@ -58,30 +55,43 @@ pub struct Listener {
     tls: Option<TlsAcceptor>,
 }
 
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listener").field("socket", &self.socket).finish_non_exhaustive()
+    }
+}
+
 impl Listener {
     /// Listens on `host:port`; an empty host is every address.
+    ///
+    /// # Errors
+    /// If another process has the port.
     pub async fn bind(address: &str) -> Result<Self, ServeError> {
         Ok(Self { socket: listen(address).await.map_err(ServeError::Listen)?, tls: None })
     }
 
     /// The same with TLS. Certificate files are read again when they change, until `stop`.
-    pub async fn bind_tls(
-        address: &str,
-        source: TlsSource,
-        oldest: TlsVersion,
-        stop: &CancellationToken,
-    ) -> Result<Self, ServeError> {
-        let config = tls::config(source, oldest, stop)?;
+    ///
+    /// # Errors
+    /// If there is no certificate, or another process has the port.
+    pub async fn bind_tls(address: &str, tls: Tls, stop: &CancellationToken) -> Result<Self, ServeError> {
+        let config = tls::config(tls, stop)?;
         let socket = listen(address).await.map_err(ServeError::Listen)?;
         Ok(Self { socket, tls: Some(TlsAcceptor::from(Arc::new(config))) })
     }
 
     /// Where it listens.
+    ///
+    /// # Errors
+    /// If the system does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
     /// Serves until `stop`, then lets running requests end.
+    ///
+    /// # Errors
+    /// If requests do not end in time.
     pub async fn serve(self, service: Router, stop: CancellationToken) -> Result<(), ServeError> {
         let (server, running) = (Arc::new(protocol()), GracefulShutdown::new());
         while let Some(accepted) = stop.run_until_cancelled(self.socket.accept()).await {
