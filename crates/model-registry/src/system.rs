@@ -1,5 +1,7 @@
 //! The system as the command line knows it: its rows, its definitions, what it makes of a resource, how it starts.
 
+use std::time::Duration;
+
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::{
     api::{
@@ -21,7 +23,7 @@ use quintet_kit::{
     config::environment_row,
     install::{Operator, Site},
     run::{Fatal, Observed, RenderError, Started},
-    wiring::{Origin, ServiceRow, SystemRows},
+    wiring::{LeaseRow, Origin, ServiceRow, SystemRows},
 };
 use serde_json::json;
 
@@ -133,6 +135,11 @@ impl System for ModelRegistryOperator {
             crds: vec![v1alpha1::ModelRegistry::gvk(), ModelRegistry::gvk()],
             webhooks: if self.config.webhooks { webhook::rows() } else { vec![] },
             config: vec![environment_row(&VARIABLES)],
+            lease: Some(LeaseRow::new(
+                crate::install::LEASE,
+                Duration::from_secs(15),
+                Duration::from_secs(2),
+            )),
             ..SystemRows::default()
         }
     }

@@ -89,6 +89,10 @@ fn judge(error: &anyhow::Error) -> (Exit, Option<String>) {
     }
     match error.chain().find_map(|e| e.downcast_ref::<kube::Error>()) {
         Some(kube::Error::Api(status)) if status.is_not_found() => (Exit::NotFound, None),
+        Some(kube::Error::Api(status)) if status.code == 401 => (
+            Exit::Failed,
+            Some("another token or certificate: the kubeconfig's is not accepted, or no more".into()),
+        ),
         Some(kube::Error::Api(status)) if status.is_forbidden() => {
             (Exit::Failed, Some("another identity with --context, or ask for the right named above".into()))
         }

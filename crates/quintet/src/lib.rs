@@ -10,7 +10,9 @@
 //! | [`multicall`] | the program under an original's name |
 //! | [`systems`] | the systems that this build has |
 //! | [`local`] | what a local cluster needs beside the plane and the operators |
+//! | [`operate`] | the operators as a process on a cluster, with their leases |
 //! | [`serve`] | health, readiness and metrics of the process |
+//! | [`swap`] | `/manager` in the place of one original |
 //! | [`telemetry`], [`signals`] | logs and traces; SIGTERM |
 
 pub mod cli;
@@ -20,9 +22,11 @@ pub mod deploy;
 pub mod errors;
 pub mod local;
 pub mod multicall;
+pub mod operate;
 pub mod output;
 pub mod serve;
 pub mod signals;
+pub mod swap;
 pub mod systems;
 pub mod telemetry;
 

@@ -9,6 +9,7 @@ pub fn as_original(arguments: &[OsString]) -> Option<ExitCode> {
     let name = Path::new(arguments.first()?).file_name()?.to_str()?;
     match name {
         "maas-api" => Some(maas_api(&arguments[1..])),
+        "manager" => Some(crate::swap::manager(arguments)),
         "bbr" => Some(quintet_payload::cli::main(arguments.iter().cloned())),
         _ => None,
     }
@@ -33,7 +34,7 @@ mod tests {
     #[test]
     fn the_programs_name_decides_wherever_it_lies() {
         assert!(started_as("/usr/bin/quintet").is_none());
-        for original in ["/bbr", "/usr/local/bin/maas-api"] {
+        for original in ["/bbr", "/manager", "/usr/local/bin/maas-api"] {
             assert!(
                 started_as(original).is_some(),
                 "{original} reads the original's flags, and refuses this one"

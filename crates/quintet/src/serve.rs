@@ -6,26 +6,153 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use kube::Client;
+use quintet_kit::lease::Standing;
 use quintet_kit::metrics::Metrics;
-use quintet_kit::run::Health;
-use tokio::net::TcpListener;
+use quintet_kit::run::{Health, Readiness};
+use quintet_kit::serve::{Access, Listener, ServeError, Tls, TlsFiles, TlsSource, TlsVersion};
 use tokio_util::sync::CancellationToken;
 
-/// Tells how each system is doing.
-type States = Arc<dyn Fn() -> BTreeMap<String, Health> + Send + Sync>;
+use crate::errors::{Exit, Refusal};
+use crate::operate::leases::{Leases, Standings};
+
+/// Which endpoints there are. An address is `HOST:PORT`, or `:PORT` for every address of the machine.
+#[derive(Clone, Debug, Default)]
+pub struct Ports {
+    /// `/healthz` and `/readyz`.
+    pub health: Option<String>,
+    /// `/readyz` always says `ok`, as the originals' does.
+    pub always_ready: bool,
+    /// `/metrics` over TLS, for those whom the cluster lets.
+    pub metrics: Option<String>,
+    /// The certificate of that; none has one made at start.
+    pub certificate: Option<TlsFiles>,
+    /// `/metrics` in plain text, for everybody.
+    pub plain_metrics: Option<String>,
+}
+
+impl Ports {
+    /// Listens on all of them, and serves until told to stop.
+    pub async fn open(
+        &self,
+        client: &Client,
+        counted: Metrics,
+        doctor: Doctor,
+        stop: &CancellationToken,
+    ) -> Result<()> {
+        if let Some(address) = &self.health {
+            let router = if self.always_ready { always_ready(doctor) } else { health(doctor) };
+            let listener = Listener::bind(address).await.map_err(|error| taken(address, &error))?;
+            let address = serve(listener, router, stop)?;
+            tracing::info!(%address, "serving health");
+        }
+        if let Some(address) = &self.metrics {
+            let listener = Listener::bind_tls(address, self.tls(), stop).await;
+            let listener = listener.map_err(|error| taken(address, &error))?;
+            let router = Access::reviewed(client.clone()).guard(metrics(counted.clone()));
+            let address = serve(listener, router, stop)?;
+            tracing::info!(bindAddress = %address, secure = true, "Serving metrics server");
+        }
+        if let Some(address) = &self.plain_metrics {
+            let listener = Listener::bind(address).await.map_err(|error| taken(address, &error))?;
+            let address = serve(listener, metrics(counted), stop)?;
+            tracing::info!(bindAddress = %address, secure = false, "Serving metrics server");
+        }
+        Ok(())
+    }
+
+    fn tls(&self) -> Tls {
+        let made =
+            || TlsSource::SelfSigned { organization: "quintet".into(), hosts: vec!["localhost".into()] };
+        let source = self.certificate.clone().map_or_else(made, TlsSource::Files);
+        // As the originals' metrics servers: no HTTP/2.
+        Tls { source, oldest: TlsVersion::V1_2, http2: false }
+    }
+}
+
+/// Why a port is not served, and what to do about it.
+pub fn taken(address: &str, error: &ServeError) -> Refusal {
+    let next = match error {
+        ServeError::Tls(_) => "both files must be PEM and belong together",
+        _ => "another process may have the port: HOST:PORT names another, 0 turns it off",
+    };
+    Refusal::new(Exit::Failed, format!("cannot listen on {address}: {error}")).next(next)
+}
+
+/// What is known about the systems of this process.
+#[derive(Clone)]
+pub struct Doctor {
+    states: Arc<dyn Fn() -> BTreeMap<String, Health> + Send + Sync>,
+    standings: Standings,
+}
+
+impl std::fmt::Debug for Doctor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Doctor").field("states", &(self.states)()).finish_non_exhaustive()
+    }
+}
+
+impl From<(Readiness, &Leases)> for Doctor {
+    fn from((readiness, leases): (Readiness, &Leases)) -> Self {
+        Doctor { states: Arc::new(move || readiness.all()), standings: leases.standings() }
+    }
+}
+
+impl Doctor {
+    /// Of systems that need no lease; `states` tells how each is doing.
+    pub fn new(states: impl Fn() -> BTreeMap<String, Health> + Send + Sync + 'static) -> Self {
+        Doctor { states: Arc::new(states), standings: Standings::new() }
+    }
+
+    /// Whether a system does its work, or would at once if it had the lease; and the same in words.
+    fn of(&self, system: &str) -> Option<(bool, String)> {
+        let health = (self.states)().remove(system)?;
+        let standing = self.standings.get(system).map(|standing| standing.borrow().clone());
+        Some(match (health, standing) {
+            (Health::Ready, Some(Standing::Failing { error })) => {
+                (false, format!("waiting for its lease: {error}"))
+            }
+            (Health::Ready, Some(Standing::Asking)) => (false, "waiting for its lease".into()),
+            (Health::Ready, Some(Standing::Following { holder })) => {
+                (true, format!("ready, standing by: {holder} holds the lease"))
+            }
+            (health, _) => (health == Health::Ready, words(&health)),
+        })
+    }
+
+    fn all(&self) -> Vec<(String, bool, String)> {
+        let names = (self.states)().into_keys();
+        names.filter_map(|name| self.of(&name).map(|(ready, words)| (name, ready, words))).collect()
+    }
+}
 
 /// `/healthz`, `/readyz` and `/readyz/<system>`.
-pub fn health(states: impl Fn() -> BTreeMap<String, Health> + Send + Sync + 'static) -> Router {
-    let states: States = Arc::new(states);
+pub fn health(doctor: Doctor) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(all_ready))
         .route("/readyz/{system}", get(one_ready))
-        .with_state(states)
+        .with_state(doctor)
+}
+
+/// The originals' probes: alive is ready. What each system says is still told below `/readyz/`.
+fn always_ready(doctor: Doctor) -> Router {
+    Router::new()
+        .route("/healthz", get(|query| passed("healthz", query)))
+        .route("/healthz/healthz", get(|query| passed("healthz", query)))
+        .route("/readyz", get(|query| passed("readyz", query)))
+        .route("/readyz/readyz", get(|query| passed("readyz", query)))
+        .route("/readyz/{system}", get(one_ready))
+        .with_state(doctor)
+}
+
+async fn passed(check: &'static str, RawQuery(query): RawQuery) -> String {
+    let verbose = query.is_some_and(|query| query.split('&').any(|part| part.starts_with("verbose")));
+    if verbose { format!("[+]{check} ok\n{check} check passed\n") } else { "ok".into() }
 }
 
 /// `/metrics`.
@@ -35,37 +162,41 @@ pub fn metrics(metrics: Metrics) -> Router {
 
 /// Serves a router until told to stop; requests under way are finished. Gives the address it listens on.
 pub async fn listen(address: SocketAddr, router: Router, stop: CancellationToken) -> Result<SocketAddr> {
-    let listener = TcpListener::bind(address)
-        .await
-        .with_context(|| format!("listening on {address}; another process may have the port"))?;
-    let bound = listener.local_addr()?;
+    let listener = Listener::bind(&address.to_string()).await;
+    let listener = listener.map_err(|error| taken(&address.to_string(), &error))?;
+    serve(listener, router, &stop)
+}
+
+/// Serves a router on this socket until told to stop. Gives its address.
+pub fn serve(listener: Listener, router: Router, stop: &CancellationToken) -> Result<SocketAddr> {
+    let (bound, stop) = (listener.address().context("asking where we listen")?, stop.clone());
     tokio::spawn(async move {
-        let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
-        if let Err(error) = served {
+        if let Err(error) = listener.serve(router, stop).await {
             tracing::error!(%error, %bound, "no longer serving");
         }
     });
     Ok(bound)
 }
 
-async fn all_ready(State(states): State<States>) -> Response {
-    let all = states();
-    let ready = all.values().all(|health| *health == Health::Ready);
-    let code = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let lines: String = all.iter().map(|(system, health)| format!("{system}: {}\n", words(health))).collect();
-    (code, lines).into_response()
+async fn all_ready(State(doctor): State<Doctor>) -> Response {
+    let all = doctor.all();
+    let lines: String = all.iter().map(|(system, _, words)| format!("{system}: {words}\n")).collect();
+    (code(all.iter().all(|(_, ready, _)| *ready)), lines).into_response()
 }
 
-async fn one_ready(State(states): State<States>, Path(system): Path<String>) -> Response {
-    match states().remove(&system) {
-        Some(Health::Ready) => (StatusCode::OK, "ok\n".to_string()).into_response(),
-        Some(health) => (StatusCode::SERVICE_UNAVAILABLE, words(&health) + "\n").into_response(),
+async fn one_ready(State(doctor): State<Doctor>, Path(system): Path<String>) -> Response {
+    match doctor.of(&system) {
+        Some((ready, words)) => (code(ready), words + "\n").into_response(),
         None => (StatusCode::NOT_FOUND, format!("no system {system:?} runs here\n")).into_response(),
     }
 }
 
+fn code(ready: bool) -> StatusCode {
+    if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
+}
+
 async fn encoded(State(metrics): State<Metrics>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], metrics.encode())
+    ([(header::CONTENT_TYPE, Metrics::CONTENT_TYPE)], metrics.encode())
 }
 
 /// How a system is doing, in words.

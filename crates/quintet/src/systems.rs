@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use quintet_kit::System;
 use quintet_kit::config::{Environment, check};
 use quintet_kit::wiring::{Edge, SystemRows};
@@ -18,17 +18,32 @@ pub const NAMES: [&str; 2] = ["mlflow", "model-registry"];
 #[derive(Clone)]
 pub struct Systems(Vec<Arc<dyn System>>);
 
+impl std::fmt::Debug for Systems {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|system| system.name())).finish()
+    }
+}
+
+impl From<Vec<Arc<dyn System>>> for Systems {
+    fn from(systems: Vec<Arc<dyn System>>) -> Self {
+        Systems(systems)
+    }
+}
+
 impl Systems {
     /// With settings from the process's environment and everything in `namespace`.
     pub fn new(namespace: &str) -> Result<Self> {
         checked(&Environment::of_process())?;
-        let mlflow = quintet_mlflow::Config::new(namespace, |name| set("mlflow", name));
-        let registry = quintet_model_registry::Config::new(|name| set("model-registry", name));
+        let wrong = |system: &str, error: &dyn std::fmt::Display| {
+            Refusal::new(Exit::Usage, format!("settings of {system}: {error}"))
+        };
+        let mlflow = quintet_mlflow::Config::new(namespace, |name| set("mlflow", name))
+            .map_err(|error| wrong("mlflow", &error))?;
+        let registry = quintet_model_registry::Config::new(|name| set("model-registry", name))
+            .map_err(|error| wrong("model-registry", &error))?;
         Ok(Systems(vec![
-            Arc::new(Mlflow::new(mlflow.context("settings of mlflow")?)),
-            Arc::new(ModelRegistryOperator::new(
-                registry.context("settings of model-registry")?.at_home(namespace),
-            )),
+            Arc::new(Mlflow::new(mlflow)),
+            Arc::new(ModelRegistryOperator::new(registry.at_home(namespace))),
         ]))
     }
 
@@ -99,11 +114,16 @@ fn checked(environment: &Environment) -> Result<()> {
         .into())
 }
 
+/// The namespace of the pod that this process runs in; none outside a cluster.
+pub fn pod_namespace() -> Option<String> {
+    let text = std::fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace").ok()?;
+    Some(text.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
 /// Where the operators' own objects live: `QUINTET_NAMESPACE`, else the pod's own namespace, else `opendatahub`.
 pub fn home_namespace() -> String {
     let named = std::env::var("QUINTET_NAMESPACE").ok().filter(|n| !n.is_empty());
-    let pods = || std::fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace").ok();
-    named.or_else(pods).map(|n| n.trim().to_string()).unwrap_or_else(|| "opendatahub".to_string())
+    named.or_else(pod_namespace).unwrap_or_else(|| "opendatahub".to_string())
 }
 
 #[cfg(test)]

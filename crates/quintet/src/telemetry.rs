@@ -1,5 +1,7 @@
 //! Logs for people or machines, and traces to a collector when one is configured.
 
+use std::io::IsTerminal;
+
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use opentelemetry::trace::TracerProvider as _;
@@ -8,6 +10,8 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
+
+use crate::errors::{Exit, Refusal};
 
 /// How logs look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -46,10 +50,18 @@ impl Telemetry {
     ///
     /// Must be called inside the runtime: the exporter sends from a task of its own.
     pub fn start(args: &LogArgs) -> Result<Self> {
-        let filter = EnvFilter::try_new(&args.log)
-            .with_context(|| format!("--log {:?} is neither a level nor a filter", args.log))?;
+        let filter = EnvFilter::try_new(&args.log).map_err(|error| {
+            Refusal::new(
+                Exit::Usage,
+                format!("--log {:?} is neither a level nor a filter: {error}", args.log),
+            )
+            .next("a level such as debug, or a filter such as info,quintet_kit=debug")
+        })?;
         let lines = match args.log_format {
-            LogFormat::Text => tracing_subscriber::fmt::layer().with_writer(std::io::stderr).boxed(),
+            LogFormat::Text => {
+                let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+                lines.with_ansi(std::io::stderr().is_terminal()).boxed()
+            }
             LogFormat::Json => tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).boxed(),
         };
         let traces = collector()?;

@@ -13,7 +13,7 @@ use crate::config::Config;
 
 const PREFIX: &str = "model-registry-operator-";
 /// The original's leader election, so that it and we never write at once.
-const LEASE: &str = "85f368d1.opendatahub.io";
+pub(crate) const LEASE: &str = "85f368d1.opendatahub.io";
 /// Of a Job that users run; nothing of ours reads it.
 const UPLOAD_IMAGE: &str = "quay.io/opendatahub/model-registry-job-async-upload:latest";
 

@@ -5,6 +5,7 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
 use kube::core::gvk::GroupVersionKind;
+use quintet_kit::spelling::distance;
 
 use crate::errors::{Exit, Refusal};
 
@@ -153,22 +154,6 @@ fn entry(group: &str, version: &str, found: APIResourceDiscovery) -> Option<Serv
     })
 }
 
-/// How many single-letter changes part two words; for "did you mean".
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,13 +194,5 @@ mod tests {
         assert_eq!(error.to_string(), "the server has no kind called \"deploymnt\"");
         let refusal = error.downcast::<Refusal>().unwrap();
         assert_eq!(refusal.advice(), Some("deployments.apps"));
-    }
-
-    #[test]
-    fn distance_counts_single_changes() {
-        assert_eq!(distance("pods", "pods"), 0);
-        assert_eq!(distance("pod", "pods"), 1);
-        assert_eq!(distance("mlfow", "mlflow"), 1);
-        assert_eq!(distance("", "abc"), 3);
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-use crate::errors::{Exit, Refusal};
+use crate::errors::{Exit, Refusal, words};
 
 /// Where `quintet up` leaves its kubeconfig unless told otherwise, below the working directory.
 pub const LOCAL_KUBECONFIG: &str = ".quintet/kubeconfig";
@@ -34,22 +34,15 @@ impl Server {
     pub async fn config(&self) -> Result<Config> {
         let options = KubeConfigOptions { context: self.context.clone(), ..Default::default() };
         if let Some(path) = self.file() {
-            let kubeconfig = Kubeconfig::read_from(&path)
-                .with_context(|| format!("reading kubeconfig {}", path.display()))?;
-            return Config::from_custom_kubeconfig(kubeconfig, &options)
-                .await
-                .with_context(|| format!("using kubeconfig {}", path.display()));
+            return from_file(&path, &options).await;
         }
         let found = if self.context.is_some() {
             Config::from_kubeconfig(&options).await.map_err(anyhow::Error::from)
         } else {
             Config::infer().await.map_err(anyhow::Error::from)
         };
-        found.map_err(|error| {
-            Refusal::new(Exit::Unreachable, format!("no API server configured: {error}"))
-                .next("`quintet up` starts a local one; --kubeconfig PATH names another")
-                .into()
-        })
+        found
+            .map_err(|error| unreachable(format!("no API server is configured: {error:#}"), ELSEWHERE).into())
     }
 
     /// The file to read, if flags or a local `quintet up` decide it; `None` leaves it to the usual search.
@@ -60,4 +53,33 @@ impl Server {
         };
         self.kubeconfig.clone().or_else(local)
     }
+}
+
+const ELSEWHERE: &str = "`quintet up` starts a local API server; --kubeconfig PATH names another";
+
+async fn from_file(path: &Path, options: &KubeConfigOptions) -> Result<Config> {
+    let name = path.display();
+    if !path.exists() {
+        return Err(unreachable(format!("kubeconfig {name} does not exist"), ELSEWHERE).into());
+    }
+    let kubeconfig = Kubeconfig::read_from(path).map_err(|error| {
+        let error = anyhow::Error::new(error);
+        unreachable(format!("kubeconfig {name} cannot be used: {}", words(&error)), ELSEWHERE)
+    })?;
+    let contexts: Vec<String> = kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
+    if let Some(wanted) = options.context.as_ref().filter(|wanted| !contexts.contains(wanted)) {
+        return Err(unreachable(
+            format!("kubeconfig {name} has no context {wanted:?}"),
+            &format!("--context with one of {}", contexts.join(", ")),
+        )
+        .into());
+    }
+    Config::from_custom_kubeconfig(kubeconfig, options).await.map_err(|error| {
+        let error = anyhow::Error::new(error);
+        unreachable(format!("kubeconfig {name} cannot be used: {}", words(&error)), ELSEWHERE).into()
+    })
+}
+
+fn unreachable(what: String, next: &str) -> Refusal {
+    Refusal::new(Exit::Unreachable, what).next(next)
 }

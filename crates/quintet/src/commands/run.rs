@@ -1,22 +1,17 @@
 //! `quintet run`: the operators, on a cluster.
 
-use std::net::SocketAddr;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use kube::client::ClientBuilder;
-use quintet_kit::fence::Fence;
-use quintet_kit::metrics::Metrics;
-use quintet_kit::run::{Manager, Settings};
+use anyhow::Result;
+use quintet_kit::serve::TlsFiles;
 
 use crate::client::connect::Server;
-use crate::errors::{Exit, Refusal};
+use crate::operate::Operators;
+use crate::operate::webhooks::WebhookPort;
+use crate::serve::Ports;
+use crate::signals;
 use crate::systems::{Systems, home_namespace};
 use crate::telemetry::{LogArgs, Telemetry};
-use crate::{serve, signals};
-
-/// Reconciles that were begun get this long to finish; less than a pod's usual grace period of 30 s.
-const GRACE: Duration = Duration::from_secs(25);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,52 +27,77 @@ pub struct Args {
     /// Run only these systems
     #[arg(long, value_delimiter = ',', value_name = "SYSTEM,…")]
     pub operators: Vec<String>,
-    /// Where the operators' own objects live
+    /// Where the operators' own objects and leases live
     #[arg(short, long, default_value_t = home_namespace(), value_name = "NAME")]
     pub namespace: String,
-    /// Where /healthz, /readyz and a /readyz for each system are served
-    #[arg(long, default_value = "0.0.0.0:8081", value_name = "ADDRESS")]
-    pub health_listen: SocketAddr,
-    /// Where /metrics is served, in plain text
-    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
-    pub metrics_listen: SocketAddr,
     /// How many reconciles run at once, of all controllers together
     #[arg(long, default_value_t = 32, value_name = "N")]
     pub workers: usize,
+    /// Write without asking for each system's lease; only where nothing else can write
+    #[arg(long)]
+    pub no_leases: bool,
+    /// Where /healthz, /readyz and a /readyz for each system are served; 0 for nowhere
+    #[arg(long, default_value = "0.0.0.0:8081", value_name = "ADDRESS", help_heading = "Ports")]
+    pub health_listen: String,
+    /// Where /metrics is served over TLS, for those whom the cluster lets; 0 for nowhere
+    #[arg(long, default_value = "0.0.0.0:8443", value_name = "ADDRESS", help_heading = "Ports")]
+    pub metrics_listen: String,
+    /// Folder with the tls.crt and tls.key of that, read again when they change [default: one made at start]
+    #[arg(long, value_name = "PATH", help_heading = "Ports")]
+    pub metrics_cert_dir: Option<PathBuf>,
+    /// Where /metrics is served in plain text, for everybody who can reach it; 0 for nowhere
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS", help_heading = "Ports")]
+    pub plain_metrics_listen: String,
+    /// Where webhooks are served over TLS, if a system has them; 0 for nowhere
+    #[arg(long, default_value = "0.0.0.0:9443", value_name = "ADDRESS", help_heading = "Ports")]
+    pub webhook_listen: String,
+    /// Folder with the tls.crt and tls.key of that, read again when they change [default: signed by an authority of
+    /// our own, kept in a Secret]
+    #[arg(long, value_name = "PATH", help_heading = "Ports")]
+    pub webhook_cert_dir: Option<PathBuf>,
     /// Logs.
     #[command(flatten)]
     pub logs: LogArgs,
+}
+
+impl Args {
+    fn ports(&self) -> Ports {
+        Ports {
+            health: unless_off(&self.health_listen),
+            always_ready: false,
+            metrics: unless_off(&self.metrics_listen),
+            certificate: self.metrics_cert_dir.as_deref().map(files),
+            plain_metrics: unless_off(&self.plain_metrics_listen),
+        }
+    }
+
+    fn webhooks(&self) -> Option<WebhookPort> {
+        let certificate = self.webhook_cert_dir.as_deref().map(files);
+        let namespace = self.namespace.clone();
+        unless_off(&self.webhook_listen).map(|address| WebhookPort { address, certificate, namespace })
+    }
+}
+
+fn unless_off(address: &str) -> Option<String> {
+    (address != "0").then(|| address.to_owned())
+}
+
+/// The files of a mounted Secret.
+fn files(folder: &Path) -> TlsFiles {
+    TlsFiles { certificate: folder.join("tls.crt"), key: folder.join("tls.key") }
 }
 
 /// Runs until SIGTERM or Ctrl-C.
 pub async fn run(server: &Server, args: Args) -> Result<()> {
     let _telemetry = Telemetry::start(&args.logs)?;
     let stop = signals::stop_token()?;
-    let systems = Systems::new(&args.namespace)?.only(&args.operators)?;
-    let metrics = Metrics::new();
-    let client = ClientBuilder::try_from(server.config().await?)
-        .context("setting up the connection")?
-        .with_layer(&metrics.rest())
-        .build();
-    let instance =
-        std::env::var("POD_NAME").or_else(|_| std::env::var("HOSTNAME")).unwrap_or("quintet".into());
-    let settings = Settings { instance, workers: args.workers, ..Settings::default() };
-    let mut manager = Manager::new(client, metrics.clone(), settings);
-    for system in systems.iter() {
-        manager = manager.with(system.clone(), Fence::open());
-    }
-    let serving = stop.child_token();
-    let readiness = manager.readiness();
-    let health = serve::health(move || readiness.all());
-    serve::listen(args.health_listen, health, serving.clone()).await?;
-    serve::listen(args.metrics_listen, serve::metrics(metrics), serving).await?;
-    let stopping = stop.clone();
-    let running = tokio::spawn(manager.run(stop));
-    stopping.cancelled().await;
-    match tokio::time::timeout(GRACE, running).await {
-        Ok(ended) => ended.context("the operators ended badly"),
-        Err(_) => Err(Refusal::new(Exit::Failed, format!("some reconciles did not finish within {GRACE:?}"))
-            .next("the log above names them; what they left half done is taken up at the next start")
-            .into()),
-    }
+    let operators = Operators {
+        systems: Systems::new(&args.namespace)?.only(&args.operators)?,
+        server: server.config().await?,
+        leases: (!args.no_leases).then(|| args.namespace.clone()),
+        workers: args.workers,
+        ports: args.ports(),
+        webhooks: args.webhooks(),
+    };
+    operators.run(stop).await
 }

@@ -46,7 +46,7 @@ impl Operators {
         let states = States::new(systems);
         let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let told = states.clone();
-        let health = serve::health(move || told.all());
+        let health = serve::health(serve::Doctor::new(move || told.all()));
         let health = serve::listen(anywhere, health, stop.child_token()).await?;
         let metrics = serve::listen(anywhere, serve::metrics(counted.clone()), stop.child_token()).await?;
         parts.serve(metrics, health);
