@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::common::service::Service;
 use axum::{Router, routing::get};
-use quintet_maas_api::server::{Listener, TlsSource, TlsVersion};
+use quintet_maas_api::server::{Listener, Tls, TlsSource, TlsVersion};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -45,7 +45,8 @@ async fn a_made_certificate_serves_both_protocols() {
     let service = Service::new(crate::common::sqlite().await);
     let stop = CancellationToken::new();
     let source = TlsSource::SelfSigned { organization: "maas".into(), hosts: vec!["localhost".into()] };
-    let listener = Listener::bind_tls("127.0.0.1:0", source, TlsVersion::V1_3, &stop).await.expect("a port");
+    let tls = Tls { source, oldest: TlsVersion::V1_3, http2: true };
+    let listener = Listener::bind_tls("127.0.0.1:0", tls, &stop).await.expect("a port");
     let url = format!("https://localhost:{}/health", listener.address().expect("an address").port());
     let server = tokio::spawn(listener.serve(service.router.clone(), stop.clone()));
     let client = || reqwest::Client::builder().no_proxy().tls_danger_accept_invalid_certs(true);

@@ -147,6 +147,7 @@ impl Guard {
                 manager: &request.manager,
                 subresource: &request.subresource,
                 reset: apply::Reset::Nothing,
+                others: &[],
                 now: &clock::seconds(self.clock.now()),
             };
             apply::record_update(&context, None, &mut object);

@@ -169,6 +169,6 @@ mod tests {
         assert!(refusal.ends_with("no system reconciles Pod"), "{refusal}");
         assert_eq!(rendered("# nothing\n").await.unwrap_err(), "there is no object in it");
         let refusal = nothing_to_render(&Systems::offline().unwrap(), &[]);
-        assert_eq!(refusal.advice(), Some("a manifest with one of MLflow"));
+        assert_eq!(refusal.advice(), Some("a manifest with one of MLflow, ModelRegistry"));
     }
 }
