@@ -49,7 +49,7 @@ pub enum DifferenceError {
 pub struct Differences(BTreeSet<&'static str>);
 
 impl Differences {
-    /// The variable with the switches of all systems: `mlflow-events=off,mlflow-ca-scripts=on`.
+    /// The variable with the switches of all systems: `garden-events=off,garden-fence=on`.
     pub const VARIABLE: Variable = Variable::shared(
         "QUINTET_DIFFERENCES",
         "differences from the originals",

@@ -227,6 +227,9 @@ async fn a_claim_binds_to_a_volume_that_fits_or_to_one_made_for_it() {
     let volume = json!({ "metadata": { "name": "mine" }, "spec": { "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" },
         "storageClassName": "manual", "hostPath": { "path": "/tmp/x" } } });
     volumes.create(&PostParams::default(), &from(volume)).await.unwrap();
+    let classes: Api<k8s_openapi::api::storage::v1::StorageClass> = Api::all(client.clone());
+    let fast = json!({ "metadata": { "name": "fast" }, "provisioner": "example.com/disks" });
+    classes.create(&PostParams::default(), &from(fast)).await.unwrap();
     for (name, class, wanted) in [("a", "manual", "mine"), ("b", "fast", "pvc-")] {
         let claim = json!({ "metadata": { "name": name }, "spec": { "accessModes": ["ReadWriteOnce"], "storageClassName": class,
             "resources": { "requests": { "storage": "1Gi" } } } });
