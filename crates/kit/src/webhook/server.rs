@@ -144,7 +144,6 @@ impl Webhooks {
     }
 
     /// The router that serves them.
-    #[must_use]
     pub fn router(self) -> Router {
         self.router
     }

@@ -58,7 +58,8 @@ impl Write<'_> {
             let Some(resource) = catalog.kind(&kind) else { continue };
             let both = vec![apply::without_managed_fields(old), apply::without_managed_fields(object)];
             let Ok(both) = versions::in_version(self.plane, resource, both).await else {
-                return Ok(forget(object));
+                forget(object);
+                return Ok(());
             };
             seen.push((resource.clone(), both));
         }
@@ -67,7 +68,8 @@ impl Write<'_> {
             let (Some(schema), [before, after]) = (resource.schema(), both.as_slice()) else { continue };
             if [before, after].into_iter().any(|object| !apply::fits(schema, object)) {
                 // The real server cannot compare what its schema does not declare, and gives up the whole book.
-                return Ok(forget(object));
+                forget(object);
+                return Ok(());
             }
             others.push(Other { api_version: &resource.api_version, schema, before, after });
         }
