@@ -67,6 +67,6 @@ async fn a_made_certificate_serves_both_protocols() {
 async fn a_port_that_is_taken_is_said() {
     let first = Listener::bind("127.0.0.1:0").await.expect("a port");
     let address = first.address().expect("an address").to_string();
-    let error = Listener::bind(&address).await.err().expect("refused").to_string();
+    let error = Listener::bind(&address).await.expect_err("refused").to_string();
     assert!(error.starts_with("server failed to start: "), "{error}");
 }
