@@ -36,7 +36,7 @@ pub fn tell(text: &str) -> Result<()> {
     Ok(std::io::stderr().lock().write_all(text.as_bytes())?)
 }
 
-/// Where progress is written: [`print`] or [`tell`].
+/// Where progress is written: [`print()`] or [`tell`].
 pub type Progress = fn(&str) -> Result<()>;
 
 /// One value as a document in the given format, newline at the end.
