@@ -3,7 +3,7 @@
 //! Everything is renewed at two thirds of its life, by the wall clock. A new authority is first only *trusted*: it goes
 //! beside the old one into the bundle that the API server gets, and signs nothing before every place has that bundle. So
 //! at any moment, whatever a replica shows is signed by an authority that the API server trusts. What to do is decided by
-//! [`Material::next`], a pure function but for the keys it makes; [`keep`] does it.
+//! [`Material::next`], a pure function but for the keys it makes; [`Keeper::keep`] does it.
 
 use super::publish::Target;
 use crate::clock::Clock;
