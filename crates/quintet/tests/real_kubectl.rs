@@ -1,7 +1,6 @@
 //! kubectl against `quintet up`: what people type to follow and to look into workloads.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -98,7 +97,6 @@ fn session(kubectl: &Kubectl) {
     looking_inside(kubectl);
     processes(kubectl);
     jobs(kubectl);
-    forwarding(kubectl);
 }
 
 fn rollouts(kubectl: &Kubectl) {
@@ -164,19 +162,4 @@ fn jobs(kubectl: &Kubectl) {
     kubectl.ok("wait job/count --for=condition=Complete --timeout=60s", "");
     assert_eq!(kubectl.ok("get job count -o jsonpath={.status.succeeded}", ""), "6");
     assert_eq!(kubectl.ok("logs job/count", ""), "counted\n");
-}
-
-/// The operator's own Pod serves its health: a forwarded port reaches it.
-fn forwarding(kubectl: &Kubectl) {
-    let mut forward = kubectl.start("port-forward -n opendatahub deployment/quintet-mlflow :8081");
-    let first = forward.lines().next().expect("it says where it listens");
-    let address = first.split(' ').nth(2).unwrap_or_default();
-    for _ in 0..2 {
-        let mut stream = TcpStream::connect(address).unwrap_or_else(|error| panic!("{first}: {error}"));
-        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer); // kubectl may reset what the other side has closed
-        let answer = String::from_utf8_lossy(&answer);
-        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("mlflow: ready"), "{answer}");
-    }
 }
