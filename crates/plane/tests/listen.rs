@@ -65,6 +65,37 @@ async fn a_stop_ends_the_listener_although_a_client_says_nothing() {
     tokio::time::timeout(Duration::from_secs(5), served.task).await.expect("stops in time").unwrap().unwrap();
 }
 
+/// A plane without TLS, for clients that speak byte by byte.
+async fn serve_plainly() -> TcpStream {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { Plane::new().serve(listener, None, CancellationToken::new()).await });
+    TcpStream::connect(address).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_never_ends_its_headers_is_cut_off() {
+    let mut slow = serve_plainly().await;
+    slow.write_all(b"GET /version HTTP/1.1\r\nHost: x\r\nX-").await.unwrap();
+    let mut answer = vec![];
+    slow.read_to_end(&mut answer).await.unwrap(); // without a limit this would never return
+    assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_never_ends_its_body_gets_a_timeout() {
+    let mut slow = serve_plainly().await;
+    let head =
+        "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n";
+    slow.write_all(head.as_bytes()).await.unwrap();
+    slow.write_all(b"{\"metadata\":").await.unwrap();
+    let mut answer = vec![0; 4096];
+    let read = slow.read(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer[..read]);
+    assert!(answer.starts_with("HTTP/1.1 504"), "{answer}");
+    assert!(answer.contains("request did not complete within the allotted timeout"), "{answer}");
+}
+
 #[tokio::test]
 async fn plain_text_on_the_tls_port_ends_only_that_connection() {
     let served = serve().await;

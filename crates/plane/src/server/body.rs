@@ -1,5 +1,7 @@
 //! Request bodies: read up to a limit, decoded by content type.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use bytes::Bytes;
 use http::HeaderMap;
@@ -11,17 +13,25 @@ use super::json::{self, Parsed};
 use super::yaml;
 use crate::protobuf;
 use crate::resource::{GroupVersionKind, Resource};
-use crate::status::{Error, Result};
+use crate::status::{Details, Error, Result};
 
 /// The real server's limit on resource requests.
 pub(crate) const LIMIT: usize = 3 * 1024 * 1024;
 
+/// The real server's limit on requests that are no watches; a client may not hold a body open longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Reads a body of at most [`LIMIT`] bytes.
 pub(crate) async fn read(body: Body) -> Result<Bytes> {
-    match Limited::new(body, LIMIT).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Error::too_large(LIMIT)),
-        Err(error) => Err(Error::bad_request(format!("the request body could not be read: {error}"))),
+    let reading = Limited::new(body, LIMIT).collect();
+    match tokio::time::timeout(PATIENCE, reading).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Error::too_large(LIMIT)),
+        Ok(Err(error)) => Err(Error::bad_request(format!("the request body could not be read: {error}"))),
+        Err(_) => {
+            let words = "Timeout: request did not complete within the allotted timeout";
+            Err(Error::new(504, "Timeout", words).with_details(Details::default()))
+        }
     }
 }
 
