@@ -1,19 +1,14 @@
-//! Who may do what, through the API: RBAC, tokens, reviews, impersonation, webhooks.
+//! Who may do what, through the API: RBAC, tokens, reviews, impersonation.
 
 use axum::body::Body;
-use axum::routing::post;
-use axum::{Json, Router};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use http::{Method, Request};
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::PostParams;
 use plane::Plane;
 use plane::hooks::User;
 use plane::security::Security;
-use plane::webhook::Backend;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -364,93 +359,6 @@ async fn a_controller_runs_under_its_own_identity() {
     let api: Api<ConfigMap> = Api::default_namespaced(plane.client_as(user));
     let error = api.list(&Default::default()).await.unwrap_err();
     assert!(matches!(error, kube::Error::Api(status) if status.is_forbidden()));
-}
-
-fn webhook_configuration(kind: &str, path: &str) -> Value {
-    json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": { "name": "hooks" },
-        "webhooks": [{
-            "name": "wh.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
-            "clientConfig": { "service": { "namespace": "default", "name": "hook", "path": path } },
-            "rules": [{ "operations": ["CREATE", "UPDATE", "DELETE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"] }],
-        }],
-    })
-}
-
-/// `/mutate` adds a key, `/validate` refuses the name `no` and the deletion of anything.
-fn hook() -> Router {
-    let respond = |review: &Value, response: Value| {
-        let mut response = response;
-        response["uid"] = review["request"]["uid"].clone();
-        Json(json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response }))
-    };
-    let mutate = async move |Json(review): Json<Value>| {
-        let request = &review["request"];
-        assert!(
-            request["object"]["metadata"].get("uid").is_none() || request["operation"] == "UPDATE",
-            "no uid yet"
-        );
-        let patch = STANDARD
-            .encode(json!([{ "op": "add", "path": "/data", "value": { "mutated": "yes" } }]).to_string());
-        let change = request["operation"] == "CREATE";
-        let response = if change {
-            json!({ "allowed": true, "patchType": "JSONPatch", "patch": patch })
-        } else {
-            json!({ "allowed": true })
-        };
-        respond(&review, response)
-    };
-    let validate = async move |Json(review): Json<Value>| {
-        let request = &review["request"];
-        let refused = request["name"] == "no" || request["operation"] == "DELETE";
-        let status = json!({ "code": 403, "reason": "Forbidden", "message": "not allowed here" });
-        let response = if refused {
-            json!({ "allowed": false, "status": status, "warnings": ["careful"] })
-        } else {
-            json!({ "allowed": true })
-        };
-        respond(&review, response)
-    };
-    Router::new().route("/mutate", post(mutate)).route("/validate", post(validate))
-}
-
-#[tokio::test]
-async fn webhooks_change_and_refuse_writes() {
-    let plane = Plane::new();
-    plane.webhook_backends().insert("default", "hook", Backend::InProcess(hook()));
-    let configurations = "/apis/admissionregistration.k8s.io/v1";
-    let send = async |method, path: &str, body| send(&plane, method, path, &[], body).await;
-    for (resource, kind, path) in [
-        ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "/mutate"),
-        ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "/validate"),
-    ] {
-        let (code, answer) =
-            send(Method::POST, &format!("{configurations}/{resource}"), webhook_configuration(kind, path))
-                .await;
-        assert_eq!(code, 201, "{answer}");
-    }
-    let path = "/api/v1/namespaces/default/configmaps";
-    let (code, made) = send(Method::POST, path, json!({ "metadata": { "name": "yes" } })).await;
-    assert_eq!((code, &made["data"]), (201, &json!({ "mutated": "yes" })));
-    let (code, refusal) = send(Method::POST, path, json!({ "metadata": { "name": "no" } })).await;
-    assert_eq!(code, 403);
-    assert_eq!(
-        refusal["message"],
-        r#"admission webhook "wh.example.com" denied the request: not allowed here"#
-    );
-    assert_eq!(send(Method::DELETE, &format!("{path}/yes"), Value::Null).await.0, 403);
-    let api: Api<ConfigMap> = Api::default_namespaced(plane.client());
-    let applied =
-        Patch::Apply(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "applied" } }));
-    let applied = api.patch("applied", &PatchParams::apply("t"), &applied).await.unwrap();
-    assert_eq!(applied.data.unwrap()["mutated"], "yes", "apply to a missing object is a creation");
-    plane.webhook_backends().remove("default", "hook");
-    let (code, refusal) = send(Method::POST, path, json!({ "metadata": { "name": "later" } })).await;
-    assert_eq!(code, 500);
-    assert_eq!(
-        refusal["message"],
-        r#"Internal error occurred: failed calling webhook "wh.example.com": failed to call webhook: Post "https://hook.default.svc:443/mutate?timeout=10s": service "hook" not found"#
-    );
 }
 
 #[tokio::test]
