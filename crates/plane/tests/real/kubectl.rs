@@ -1,8 +1,9 @@
 //! A real kubectl, against the real server and against the plane: what people type must work the same.
 
 use std::{
+    io::{BufRead as _, BufReader, Write as _},
     path::PathBuf,
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 use http::{HeaderValue, Request};
@@ -30,8 +31,8 @@ struct Kubectl {
 }
 
 impl Kubectl {
-    fn run(&self, arguments: &[&str], input: &str) -> Output {
-        let mut child = Command::new(&self.program)
+    fn start(&self, arguments: &[&str]) -> Child {
+        Command::new(&self.program)
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
             .args(["--cache-dir", &self.scratch.path().join("cache").to_string_lossy(), "-n", self.namespace])
@@ -41,8 +42,11 @@ impl Kubectl {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("kubectl starts");
-        use std::io::Write as _;
+            .expect("kubectl starts")
+    }
+
+    fn run(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = self.start(arguments);
         let mut stdin = child.stdin.take().expect("a pipe");
         stdin.write_all(input.as_bytes()).expect("kubectl reads");
         drop(stdin);
@@ -62,6 +66,21 @@ impl Kubectl {
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "kubectl {command}\n{out}{err}");
         out.trim().to_owned()
+    }
+
+    /// Starts a command that goes on, and waits until it printed `first`; then does `change`, and waits for `second`.
+    #[track_caller]
+    fn watches(&self, command: &str, first: &str, second: &str, change: impl FnOnce()) {
+        let patience = ["--request-timeout=60s"];
+        let arguments: Vec<&str> = command.split(' ').chain(patience).collect();
+        let mut child = self.start(&arguments);
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+        let printed = lines.any(|line| line == first);
+        change();
+        let told = printed && lines.any(|line| line == second);
+        let _ = child.kill();
+        let _ = child.wait();
+        assert!(told, "kubectl {command}: {first} was printed: {printed}; {second} was not");
     }
 
     /// Runs a command that must fail with this exit code; what it said.
@@ -176,15 +195,9 @@ fn session(kubectl: &Kubectl) {
     kubectl.ok("get all");
 
     // A watch sees the change made beside it.
-    let watched = std::thread::scope(|scope| {
-        let watching = scope
-            .spawn(|| kubectl.run(&["get", "configmap", "-w", "-o", "name", "--request-timeout=4s"], ""));
-        std::thread::sleep(std::time::Duration::from_millis(1500));
+    kubectl.watches("get configmap -w -o name", "configmap/kube-root-ca.crt", "configmap/seen", || {
         kubectl.ok("create configmap seen --from-literal=a=1");
-        watching.join().expect("the watch ends")
     });
-    let watched = String::from_utf8_lossy(&watched.stdout).into_owned();
-    assert!(watched.contains("configmap/seen"), "{watched}");
 
     // Patches of each kind, labels, scale, set, history.
     kubectl.ok(r#"patch configmap seen --type=merge -p {"data":{"b":"2"}}"#);
