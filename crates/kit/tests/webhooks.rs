@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, PostParams};
 use plane::Plane;
 use quintet_kit::Clock;
+use quintet_kit::metrics::Metrics;
 use quintet_kit::serve::{Certificate, Listener, Tls, TlsSource, TlsVersion};
 use quintet_kit::webhook::authority::Keeper;
 use quintet_kit::webhook::{Allowed, Asked, Denied, Target, Webhooks};
@@ -46,7 +47,7 @@ async fn serve(plane: &Plane, certificate: Certificate) -> DropGuard {
     let tls = Tls { source: TlsSource::Held(certificate), oldest: TlsVersion::V1_2, http2: true };
     let listener = Listener::bind_tls("127.0.0.1:0", tls, &stop).await.unwrap();
     let url = format!("https://{}/validate", listener.address().unwrap());
-    tokio::spawn(listener.serve(hooks.router(), stop.clone()));
+    tokio::spawn(listener.serve(hooks.router(&Metrics::new()), stop.clone()));
     let configuration = json!({"metadata": {"name": "maps"}, "webhooks": [{
         "name": "maps.kit.example", "clientConfig": {"url": url}, "failurePolicy": "Fail", "sideEffects": "None",
         "admissionReviewVersions": ["v1"], "namespaceSelector": {}, "objectSelector": {}, "matchPolicy": "Equivalent",

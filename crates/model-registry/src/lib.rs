@@ -30,6 +30,7 @@ use quintet_kit::FieldManager;
 pub use apis::Apis;
 pub use config::{Config, ConfigError};
 pub use existing::Existing;
+pub use install::{INSTALLED, WEBHOOK_MOUNT};
 pub use system::ModelRegistryOperator;
 
 /// The original writes as `manager`, the name of its program: what it set and we drop goes away.

@@ -19,10 +19,11 @@ use quintet_api::{
     model_registry::{ModelRegistry, Postgres, v1alpha1},
 };
 use quintet_kit::{
-    Context, Desired, Kind, Meta, ObjectKey, System,
+    Context, Desired, Hubs, Kind, Meta, ObjectKey, System,
     config::environment_row,
     install::{Operator, Site},
     run::{Fatal, Observed, RenderError, Started},
+    webhook::Webhooks,
     wiring::{LeaseRow, Origin, ServiceRow, SystemRows},
 };
 use serde_json::json;
@@ -171,6 +172,10 @@ impl System for ModelRegistryOperator {
         let mut all = wanted.database;
         all.extend(wanted.server);
         Ok(all)
+    }
+
+    fn webhooks(&self, hubs: &Hubs) -> Webhooks {
+        if self.config.webhooks { webhook::serve(&self.config, hubs) } else { Webhooks::new() }
     }
 
     fn start(&self, context: Context) -> BoxFuture<'_, Result<Started, Fatal>> {

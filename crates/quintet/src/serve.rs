@@ -1,8 +1,8 @@
 //! The process's own endpoints: is it alive, is each system ready, what does it count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result};
 use axum::Router;
@@ -25,7 +25,7 @@ use crate::operate::leases::{Leases, Standings};
 pub struct Ports {
     /// `/healthz` and `/readyz`.
     pub health: Option<String>,
-    /// `/readyz` always says `ok`, as the originals' does.
+    /// `/readyz` says `ok` whatever the systems do, as the originals' does; but not before webhooks are served.
     pub always_ready: bool,
     /// `/metrics` over TLS, for those whom the cluster lets.
     pub metrics: Option<String>,
@@ -88,6 +88,10 @@ pub fn taken(address: &str, error: &ServeError) -> Refusal {
 pub struct Doctor {
     states: Arc<dyn Fn() -> BTreeMap<String, Health> + Send + Sync>,
     standings: Standings,
+    /// Webhooks are to be served.
+    has_webhooks: bool,
+    /// Set once they are: the systems that convert objects.
+    converting: Arc<OnceLock<BTreeSet<String>>>,
 }
 
 impl std::fmt::Debug for Doctor {
@@ -96,20 +100,36 @@ impl std::fmt::Debug for Doctor {
     }
 }
 
-impl From<(Readiness, &Leases)> for Doctor {
-    fn from((readiness, leases): (Readiness, &Leases)) -> Self {
-        Doctor { states: Arc::new(move || readiness.all()), standings: leases.standings() }
-    }
-}
-
 impl Doctor {
-    /// Of systems that need no lease; `states` tells how each is doing.
+    /// Of systems that need no lease and serve nothing; `states` tells how each is doing.
     pub fn new(states: impl Fn() -> BTreeMap<String, Health> + Send + Sync + 'static) -> Self {
-        Doctor { states: Arc::new(states), standings: Standings::new() }
+        let (states, converting) = (Arc::new(states), Arc::default());
+        Doctor { states, standings: Standings::new(), has_webhooks: false, converting }
+    }
+
+    /// Of the systems of a manager.
+    pub fn of(readiness: Readiness, leases: &Leases, has_webhooks: bool) -> Self {
+        Doctor { standings: leases.standings(), has_webhooks, ..Doctor::new(move || readiness.all()) }
+    }
+
+    /// The webhooks are served; these systems convert objects.
+    pub fn reached(&self, converting: BTreeSet<String>) {
+        let _ = self.converting.set(converting); // they are opened once
+    }
+
+    /// True once webhooks are served, if they are to be.
+    fn is_reached(&self) -> bool {
+        !self.has_webhooks || self.converting.get().is_some()
+    }
+
+    /// True if the API server must be able to call the system whatever it is doing. A cluster sends requests only to pods
+    /// that are ready, and the very list that a system waits for may need a conversion by its webhook.
+    fn is_called(&self, system: &str) -> bool {
+        self.converting.get().is_some_and(|converting| converting.contains(system))
     }
 
     /// Whether a system does its work, or would at once if it had the lease; and the same in words.
-    fn of(&self, system: &str) -> Option<(bool, String)> {
+    fn examine(&self, system: &str) -> Option<(bool, String)> {
         let health = (self.states)().remove(system)?;
         let standing = self.standings.get(system).map(|standing| standing.borrow().clone());
         Some(match (health, standing) {
@@ -126,7 +146,7 @@ impl Doctor {
 
     fn all(&self) -> Vec<(String, bool, String)> {
         let names = (self.states)().into_keys();
-        names.filter_map(|name| self.of(&name).map(|(ready, words)| (name, ready, words))).collect()
+        names.filter_map(|name| self.examine(&name).map(|(ready, words)| (name, ready, words))).collect()
     }
 }
 
@@ -144,10 +164,17 @@ fn always_ready(doctor: Doctor) -> Router {
     Router::new()
         .route("/healthz", get(|query| passed("healthz", query)))
         .route("/healthz/healthz", get(|query| passed("healthz", query)))
-        .route("/readyz", get(|query| passed("readyz", query)))
-        .route("/readyz/readyz", get(|query| passed("readyz", query)))
+        .route("/readyz", get(reached))
+        .route("/readyz/readyz", get(reached))
         .route("/readyz/{system}", get(one_ready))
         .with_state(doctor)
+}
+
+async fn reached(State(doctor): State<Doctor>, query: RawQuery) -> Response {
+    if doctor.is_reached() {
+        return passed("readyz", query).await.into_response();
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, "the webhooks are not served yet\n").into_response()
 }
 
 async fn passed(check: &'static str, RawQuery(query): RawQuery) -> String {
@@ -181,11 +208,12 @@ pub fn serve(listener: Listener, router: Router, stop: &CancellationToken) -> Re
 async fn all_ready(State(doctor): State<Doctor>) -> Response {
     let all = doctor.all();
     let lines: String = all.iter().map(|(system, _, words)| format!("{system}: {words}\n")).collect();
-    (code(all.iter().all(|(_, ready, _)| *ready)), lines).into_response()
+    let ready = |(system, ready, _): &(String, bool, String)| *ready || doctor.is_called(system);
+    (code(doctor.is_reached() && all.iter().all(ready)), lines).into_response()
 }
 
 async fn one_ready(State(doctor): State<Doctor>, Path(system): Path<String>) -> Response {
-    match doctor.of(&system) {
+    match doctor.examine(&system) {
         Some((ready, words)) => (code(ready), words + "\n").into_response(),
         None => (StatusCode::NOT_FOUND, format!("no system {system:?} runs here\n")).into_response(),
     }

@@ -33,6 +33,21 @@ impl From<Vec<Arc<dyn System>>> for Systems {
 impl Systems {
     /// With settings from the process's environment and everything in `namespace`.
     pub fn new(namespace: &str) -> Result<Self> {
+        Self::with(namespace, set)
+    }
+
+    /// The same for an install: where the environment says nothing, with what the originals' own manifests set.
+    pub fn to_install(namespace: &str) -> Result<Self> {
+        Self::with(namespace, |system, name| {
+            let preset = || {
+                let ours = quintet_model_registry::INSTALLED.iter().filter(|_| system == "model-registry");
+                ours.clone().find(|(preset, _)| *preset == name).map(|(_, value)| (*value).to_owned())
+            };
+            set(system, name).or_else(preset)
+        })
+    }
+
+    fn with(namespace: &str, set: impl Fn(&str, &str) -> Option<String>) -> Result<Self> {
         checked(&Environment::of_process())?;
         let wrong = |system: &str, error: &dyn std::fmt::Display| {
             Refusal::new(Exit::Usage, format!("settings of {system}: {error}"))

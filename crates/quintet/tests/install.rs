@@ -61,6 +61,136 @@ fn split_brings_each_object_of_the_originals_install() {
 }
 
 #[test]
+fn split_brings_each_object_of_the_registrys_install() {
+    let objects = install(&["--shape", "split", "--operators", "model-registry", "--platform", "openshift"]);
+    let printed: BTreeSet<_> = names(&objects).into_iter().collect();
+    let own = |kind: &str, name: &str| format!("{kind} opendatahub/model-registry-operator-{name}");
+    let everywhere = |kind: &str, name: &str| format!("{kind} /model-registry-operator-{name}");
+    let expected = [
+        "CustomResourceDefinition /modelregistries.modelregistry.opendatahub.io".to_owned(),
+        own("ServiceAccount", "controller-manager"),
+        own("Role", "leader-election-role"),
+        own("RoleBinding", "leader-election-rolebinding"),
+        everywhere("ClusterRole", "manager-role"),
+        everywhere("ClusterRoleBinding", "manager-rolebinding"),
+        everywhere("ClusterRole", "proxy-role"),
+        everywhere("ClusterRoleBinding", "proxy-rolebinding"),
+        everywhere("ClusterRole", "metrics-reader"),
+        own("ConfigMap", "parameters"),
+        own("Service", "controller-manager-metrics-service"),
+        own("Service", "webhook-service"),
+        own("Deployment", "controller-manager"),
+        everywhere("MutatingWebhookConfiguration", "mutating-webhook-configuration"),
+        everywhere("ValidatingWebhookConfiguration", "validating-webhook-configuration"),
+        "Template opendatahub/jobs-async-upload-s3-to-oci-template".to_owned(),
+        "ClusterRole /modelregistry-editor-role".to_owned(),
+        "ClusterRole /modelregistry-viewer-role".to_owned(),
+    ];
+    for name in expected {
+        assert!(printed.contains(&name), "{name} is missing from {printed:#?}");
+    }
+    assert_eq!(printed.len(), objects.len(), "nothing is printed twice");
+    assert!(!printed.iter().any(|name| name.contains("webhook-certificates")), "the platform makes them");
+
+    // Certificates are the service CA's: for the Services that ask, and into whatever is annotated.
+    let serving = "service.beta.openshift.io/serving-cert-secret-name";
+    for service in ["webhook-service", "controller-manager-metrics-service"] {
+        let name = format!("model-registry-operator-{service}");
+        assert_eq!(find(&objects, "Service", &name)["metadata"]["annotations"][serving], name);
+    }
+    for (kind, name) in [
+        ("CustomResourceDefinition", "modelregistries.modelregistry.opendatahub.io"),
+        ("MutatingWebhookConfiguration", "model-registry-operator-mutating-webhook-configuration"),
+        ("ValidatingWebhookConfiguration", "model-registry-operator-validating-webhook-configuration"),
+    ] {
+        let annotations = &find(&objects, kind, name)["metadata"]["annotations"];
+        assert_eq!(annotations["service.beta.openshift.io/inject-cabundle"], "true", "{name}");
+    }
+    insta::assert_yaml_snapshot!(
+        "registry_manager",
+        find(&objects, "Deployment", "model-registry-operator-controller-manager")
+    );
+    insta::assert_yaml_snapshot!(
+        "registry_webhooks",
+        objects
+            .iter()
+            .filter(|o| o["kind"].as_str().unwrap().ends_with("WebhookConfiguration"))
+            .collect::<Vec<_>>()
+    );
+    let definition =
+        find(&objects, "CustomResourceDefinition", "modelregistries.modelregistry.opendatahub.io");
+    let service = serde_json::json!({"name": "model-registry-operator-webhook-service", "namespace": "opendatahub",
+        "path": "/convert"});
+    assert_eq!(
+        definition["spec"]["conversion"],
+        serde_json::json!({"strategy": "Webhook", "webhook": {"clientConfig": {"service": service},
+            "conversionReviewVersions": ["v1beta1", "v1alpha1"]}})
+    );
+}
+
+#[test]
+fn where_no_platform_makes_certificates_the_manager_may_keep_its_own_and_no_more() {
+    for (shape, role, secret) in [
+        ("fused", "quintet-webhook-certificates", "quintet-webhook-certificates"),
+        (
+            "split",
+            "model-registry-operator-webhook-certificates-role",
+            "model-registry-operator-webhook-certificates",
+        ),
+    ] {
+        let objects = install(&["--shape", shape]);
+        let rules = |kind: &str| find(&objects, kind, role)["rules"].clone();
+        assert_eq!(
+            rules("Role"),
+            serde_json::json!([
+                {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+                {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [secret], "verbs": ["get", "update"]},
+            ])
+        );
+        for rule in rules("ClusterRole").as_array().unwrap() {
+            assert_eq!(rule["verbs"], serde_json::json!(["get", "patch"]));
+            assert_eq!(rule["resourceNames"].as_array().unwrap().len(), 1, "by name: {rule}");
+        }
+        assert!(
+            find(&objects, "Service", "model-registry-operator-webhook-service")["metadata"]
+                .get("annotations")
+                .is_none()
+        );
+        // What it made goes when all goes.
+        let deleted = names(&install(&["--shape", shape, "--delete"]));
+        assert!(deleted.contains(&format!("Secret opendatahub/{secret}")), "{deleted:#?}");
+    }
+}
+
+#[test]
+fn without_a_service_network_webhooks_are_called_by_a_url() {
+    let flags = ["--operators", "model-registry", "--webhook-url", "https://10.0.0.5:9443/"];
+    for (shape, platform) in [("fused", "kubernetes"), ("split", "openshift")] {
+        let objects = install(&[&flags[..], &["--shape", shape, "--platform", platform]].concat());
+        assert!(!names(&objects).iter().any(|name| name.ends_with("webhook-service")), "no Service");
+        let hook = find(
+            &objects,
+            "MutatingWebhookConfiguration",
+            "model-registry-operator-mutating-webhook-configuration",
+        );
+        let url = "https://10.0.0.5:9443/mutate-modelregistry-opendatahub-io-modelregistry";
+        assert_eq!(hook["webhooks"][0]["clientConfig"], serde_json::json!({"url": url}));
+        assert!(hook["metadata"].get("annotations").is_none(), "no service CA vouches for a URL");
+        let definition =
+            find(&objects, "CustomResourceDefinition", "modelregistries.modelregistry.opendatahub.io");
+        let client = &definition["spec"]["conversion"]["webhook"]["clientConfig"];
+        assert_eq!(client, &serde_json::json!({"url": "https://10.0.0.5:9443/convert"}));
+        let deployment = objects.iter().find(|o| o["kind"] == "Deployment").unwrap().to_string();
+        assert!(deployment.contains("10.0.0.5"), "its certificate is good for that host: {deployment}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for wrong in ["http://10.0.0.5", "10.0.0.5:9443", "https://x/path", "https://"] {
+        let done = quintet(folder.path()).args(["install", "--webhook-url", wrong]).output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{wrong}");
+    }
+}
+
+#[test]
 fn a_split_manager_keeps_the_originals_selector_flags_and_probes() {
     let objects =
         install(&["--shape", "split", "--platform", "openshift", "--image", "registry.test/quintet:1"]);

@@ -3,7 +3,7 @@
 use k8s_openapi::{api::core::v1::ResourceRequirements, apimachinery::pkg::apis::meta::v1::Condition};
 use kube::KubeSchema;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::IntoDeserializer};
 
 /// A key of a Secret or ConfigMap beside the registry.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +30,20 @@ impl ServiceRoute {
         self == ServiceRoute::Enabled
     }
 
+    /// An empty text means the default: the mutating webhook is asked before the schema refuses it.
+    fn read<'de, D: Deserializer<'de>>(deserializer: D, if_empty: Self) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.is_empty() { Ok(if_empty) } else { Self::deserialize(text.into_deserializer()) }
+    }
+
+    fn or_disabled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(deserializer, ServiceRoute::Disabled)
+    }
+
+    fn or_enabled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(deserializer, ServiceRoute::Enabled)
+    }
+
     pub(super) fn disabled() -> Self {
         ServiceRoute::Disabled
     }
@@ -49,7 +63,7 @@ pub struct Rest {
     pub port: i32,
 
     /// Whether a plain Route leads to it (OpenShift only).
-    #[serde(default = "ServiceRoute::disabled")]
+    #[serde(default = "ServiceRoute::disabled", deserialize_with = "ServiceRoute::or_disabled")]
     pub service_route: ServiceRoute,
 
     /// Compute resources of its container, in place of the default.
@@ -223,7 +237,7 @@ pub struct Proxy {
     pub tls_key_secret: Option<KeyRef>,
 
     /// Whether a Route leads to it (OpenShift only).
-    #[serde(default = "ServiceRoute::enabled")]
+    #[serde(default = "ServiceRoute::enabled", deserialize_with = "ServiceRoute::or_enabled")]
     pub service_route: ServiceRoute,
 
     /// The Route's domain; the cluster's, if not set.

@@ -26,6 +26,34 @@ pub(super) fn lease(name: &str) -> Vec<PolicyRule> {
     vec![rule("coordination.k8s.io", "leases", &["create"]), held]
 }
 
+/// To keep certificates of our own in a Secret. Its name can be checked only once it exists.
+pub(super) fn certificates(secret: &str) -> Vec<PolicyRule> {
+    let kept =
+        PolicyRule { resource_names: Some(vec![secret.into()]), ..rule("", "secrets", &["get", "update"]) };
+    vec![rule("", "secrets", &["create"]), kept]
+}
+
+/// To have the API server trust them.
+pub(super) fn trust(
+    mutating: Vec<String>,
+    validating: Vec<String>,
+    definitions: Vec<String>,
+) -> Vec<PolicyRule> {
+    let hooks = "admissionregistration.k8s.io";
+    let each = [
+        (hooks, "mutatingwebhookconfigurations", mutating),
+        (hooks, "validatingwebhookconfigurations", validating),
+        ("apiextensions.k8s.io", "customresourcedefinitions", definitions),
+    ];
+    let named = each.into_iter().filter(|(_, _, names)| !names.is_empty());
+    named
+        .map(|(group, resource, names)| PolicyRule {
+            resource_names: Some(names),
+            ..rule(group, resource, &["get", "patch"])
+        })
+        .collect()
+}
+
 /// To ask who reads the metrics, and whether it may.
 pub(super) fn reviews() -> Vec<PolicyRule> {
     vec![

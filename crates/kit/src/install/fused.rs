@@ -1,7 +1,8 @@
 //! One Deployment for all systems: one process, one cache, a lease for each.
 
 use super::split::settings;
-use super::workload::{Manager, deployment, metrics_service, monitor};
+use super::webhooks::{self, Certificate};
+use super::workload::{self, Manager, Mounted, deployment, metrics_service, monitor};
 use super::{Installed, Labels, Operator, Platform, Site, access, value};
 use crate::parts::{meta::labels, resources};
 use crate::rights::{Holder, rights};
@@ -21,6 +22,14 @@ pub struct Process<'a> {
     pub replicas: i32,
 }
 
+impl Process<'_> {
+    /// The Secret that it keeps the webhooks' certificates in, where the platform makes none.
+    #[must_use]
+    pub fn webhook_secret(&self) -> String {
+        format!("{}-webhook-certificates", self.name)
+    }
+}
+
 /// What all systems need, in order; definitions and the namespace are not among it.
 #[must_use]
 pub fn fused(site: &Site, process: &Process<'_>, systems: &[Installed<'_>]) -> Vec<Value> {
@@ -28,7 +37,12 @@ pub fn fused(site: &Site, process: &Process<'_>, systems: &[Installed<'_>]) -> V
     let own = labels([("app.kubernetes.io/name", process.name)]);
     let named = |rest: &str| format!("{}-{rest}", process.name);
     let (review, reviewing) = holder.everywhere(&named("reviews"), &named("reviews"), access::reviews());
+    let certificate = Certificate::of(site, systems);
     let mut objects = vec![access::account(holder, &own), value(&review), value(&reviewing)];
+    if certificate == Some(Certificate::Ours) {
+        let name = process.webhook_secret();
+        objects.extend(webhooks::rights(site, holder, &name, (&name, &name), systems));
+    }
     objects.push(access::metrics_reader(&named("metrics-reader")));
     for (operator, rows) in systems {
         let (name, leasing) = (named(operator.system), named(&format!("{}-lease", operator.system)));
@@ -38,16 +52,35 @@ pub fn fused(site: &Site, process: &Process<'_>, systems: &[Installed<'_>]) -> V
         objects.extend(rights(rows).objects(&name, &name, holder).to_values());
         objects.extend(operator.roles.iter().map(value));
         objects.push(settings(site, operator));
+        objects.extend(operator.others.iter().cloned());
         objects.push(metrics_service(site, operator, &own));
+        objects.extend(certificate.and_then(|it| webhooks::service(site, (operator, rows), it, &own)));
         if site.platform == Platform::OpenShift {
             objects.push(monitor(site, operator));
         }
     }
-    objects.push(deployment(site, manager(process, &own, systems)));
+    objects.push(deployment(site, manager(site, process, &own, systems)));
+    // Last, so that they go first when all is deleted: nobody would answer them any more.
+    let hooked = |it| systems.iter().flat_map(move |system| webhooks::configurations(site, *system, it));
+    objects.extend(certificate.into_iter().flat_map(hooked));
     objects
 }
 
-fn manager<'a>(process: &'a Process<'_>, own: &'a Labels, systems: &[Installed<'_>]) -> Manager<'a> {
+fn manager<'a>(
+    site: &Site,
+    process: &'a Process<'_>,
+    own: &'a Labels,
+    systems: &[Installed<'a>],
+) -> Manager<'a> {
+    let certificate = Certificate::of(site, systems);
+    let mut args = process.args.clone();
+    let mut certificates = vec![];
+    if certificate == Some(Certificate::Platform) {
+        certificates.extend(systems.iter().filter_map(|(operator, _)| Mounted::webhooks(operator)));
+        args.extend(certificates.iter().map(|mounted| format!("--webhook-cert-dir={}", mounted.path)));
+    }
+    let host = site.webhook_host().filter(|_| certificate.is_some());
+    args.extend(host.map(|host| format!("--webhook-host={host}")));
     let set = |operator: &Operator| {
         let variables = operator.env.clone();
         let system = operator.system;
@@ -68,8 +101,9 @@ fn manager<'a>(process: &'a Process<'_>, own: &'a Labels, systems: &[Installed<'
     let env = systems.iter().flat_map(|(operator, _)| set(operator)).chain([pod_name]);
     let container = Container {
         name: process.name.into(),
-        args: Some(process.args.clone()),
+        args: Some(args),
         env: Some(env.collect()),
+        ports: workload::ports(certificate.is_some()),
         resources: Some(resources::defaults(&[("cpu", "100m"), ("memory", "64Mi")], &[("memory", "512Mi")])),
         ..Container::default()
     };
@@ -81,6 +115,6 @@ fn manager<'a>(process: &'a Process<'_>, own: &'a Labels, systems: &[Installed<'
         selector: own,
         grace: 30,
         container,
-        certificates: vec![],
+        certificates,
     }
 }

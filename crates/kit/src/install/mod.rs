@@ -8,11 +8,13 @@ mod access;
 mod fused;
 mod settings;
 mod split;
+mod webhooks;
 mod workload;
 
 pub use fused::{Process, fused};
 pub use settings::settings_name;
 pub use split::split;
+pub use webhooks::{HookNames, Hooks, announced, converted, keeps_certificates};
 
 use crate::rights::{Because, Original};
 use crate::wiring::SystemRows;
@@ -43,6 +45,22 @@ pub struct Site {
     pub image: String,
     /// What the cluster brings along.
     pub platform: Platform,
+    /// Where the API server calls webhooks, such as `https://host:9443`; none for through a Service.
+    pub webhook_url: Option<String>,
+}
+
+impl Site {
+    /// True if the platform makes the webhooks' certificates: it knows only those who are called through a Service.
+    fn has_service_ca(&self) -> bool {
+        self.platform == Platform::OpenShift && self.webhook_url.is_none()
+    }
+
+    /// The host that the API server calls webhooks by, if not by a Service's name.
+    #[must_use]
+    pub fn webhook_host(&self) -> Option<String> {
+        let url: http::Uri = self.webhook_url.as_ref()?.parse().ok()?;
+        url.host().map(|host| host.trim_matches(['[', ']']).to_owned())
+    }
 }
 
 /// How one system is installed: the names and values of its original's manifests.
@@ -68,8 +86,12 @@ pub struct Operator {
     pub settings: ConfigMap,
     /// Where its metrics are read.
     pub metrics: Metrics,
+    /// Its webhooks, if it serves any.
+    pub webhooks: Option<Hooks>,
     /// Roles for people, and those that children are bound to.
     pub roles: Vec<ClusterRole>,
+    /// What else the original's manifests bring, with its namespace.
+    pub others: Vec<Value>,
     /// What the original's manager may do.
     pub original_rights: &'static [Original],
     /// Why ours may do otherwise.
@@ -81,8 +103,14 @@ pub struct Operator {
 pub struct Metrics {
     /// The Secret that the platform's service CA fills.
     pub secret: String,
+    /// The volume that it is.
+    pub volume: &'static str,
+    /// The mode of its files, if not the usual one.
+    pub mode: Option<i32>,
     /// Where the manager finds it.
     pub mount: &'static str,
+    /// The flags that tell the original's manager so.
+    pub flags: Vec<String>,
     /// The role to ask who a caller is and what it may do.
     pub review_role: &'static str,
     /// The ServiceMonitor.
@@ -93,6 +121,18 @@ impl Operator {
     /// An object's name.
     fn named(&self, rest: &str) -> String {
         format!("{}{rest}", self.prefix)
+    }
+
+    /// What the objects round its webhooks are called.
+    #[must_use]
+    pub fn hook_names(&self) -> HookNames {
+        HookNames::of(self.prefix)
+    }
+
+    /// The Secret that its own Deployment keeps certificates in, where the platform makes none.
+    #[must_use]
+    pub fn hook_secret(&self) -> String {
+        self.named("webhook-certificates")
     }
 
     /// The Service in front of the metrics.

@@ -1,6 +1,7 @@
 //! One Deployment per system, as its original had it: only the program inside is ours.
 
-use super::workload::{self, HEALTH, METRICS, Manager, deployment, metrics_service};
+use super::webhooks::{self, Certificate};
+use super::workload::{self, HEALTH, METRICS, Manager, Mounted, deployment, metrics_service};
 use super::{Installed, Operator, Platform, Site, access, labelled, value};
 use crate::rights::{Holder, rights};
 use k8s_openapi::api::core::v1::{Container, EnvVar};
@@ -28,13 +29,25 @@ pub fn split(site: &Site, (operator, rows): Installed<'_>) -> Vec<Value> {
     let review = named(operator.metrics.review_role);
     let (role, binding) = holder.everywhere(&review, &format!("{review}binding"), access::reviews());
     objects.extend([value(&role), value(&binding), access::metrics_reader(&named("metrics-reader"))]);
+    let certificate = Certificate::of(site, &[(operator, rows)]);
+    if certificate == Some(Certificate::Ours) {
+        let (role, binding) = (named("webhook-certificates-role"), named("webhook-certificates-rolebinding"));
+        let (names, all) = ((role.as_str(), binding.as_str()), &[(operator, rows)]);
+        objects.extend(webhooks::rights(site, holder, &operator.hook_secret(), names, all));
+    }
     objects.extend(operator.roles.iter().map(value));
     objects.push(settings(site, operator));
+    objects.extend(operator.others.iter().cloned());
     objects.push(metrics_service(site, operator, &operator.selector));
+    let called = |it| webhooks::service(site, (operator, rows), it, &operator.selector);
+    objects.extend(certificate.and_then(called));
     objects.push(deployment(site, manager(site, operator, &account)));
     if site.platform == Platform::OpenShift {
         objects.push(workload::monitor(site, operator));
     }
+    // Last, so that they go first when all is deleted: nobody would answer them any more.
+    objects
+        .extend(certificate.into_iter().flat_map(|it| webhooks::configurations(site, (operator, rows), it)));
     objects
 }
 
@@ -51,24 +64,29 @@ fn manager<'a>(site: &Site, operator: &'a Operator, account: &'a str) -> Manager
         format!("--health-probe-bind-address=:{HEALTH}"),
         format!("--metrics-bind-address=:{METRICS}"),
     ];
-    args.extend(on_openshift.then(|| format!("--metrics-cert-path={}", operator.metrics.mount)));
+    if on_openshift {
+        args.extend(operator.metrics.flags.iter().cloned());
+    }
     args.extend(operator.args.iter().cloned());
     let variable = |(name, text): &(&str, String)| EnvVar {
         name: (*name).into(),
         value: Some(text.clone()),
         value_from: None,
     };
-    let which =
-        EnvVar { name: "QUINTET_SYSTEM".into(), value: Some(operator.system.into()), value_from: None };
+    let which = variable(&("QUINTET_SYSTEM", operator.system.to_owned()));
+    let host = site.webhook_host().filter(|_| operator.webhooks.is_some());
+    let host = host.map(|host| variable(&("QUINTET_WEBHOOK_HOST", host)));
     let container = Container {
         name: "manager".into(),
         command: Some(vec!["/manager".into()]),
         args: Some(args),
-        env: Some(operator.env.iter().map(variable).chain([which]).collect()),
+        env: Some(operator.env.iter().map(variable).chain([which]).chain(host).collect()),
+        ports: workload::ports(operator.webhooks.is_some()),
         resources: Some(operator.resources.clone()),
         ..Container::default()
     };
-    let certificates = on_openshift.then(|| (operator.metrics.secret.clone(), operator.metrics.mount));
+    let webhooks = site.has_service_ca().then(|| Mounted::webhooks(operator)).flatten();
+    let metrics = on_openshift.then(|| Mounted::metrics(operator));
     Manager {
         name: account, // the original calls both the same
         account,
@@ -77,6 +95,6 @@ fn manager<'a>(site: &Site, operator: &'a Operator, account: &'a str) -> Manager
         selector: &operator.selector,
         grace: 10,
         container,
-        certificates: certificates.into_iter().collect(),
+        certificates: webhooks.into_iter().chain(metrics).collect(),
     }
 }

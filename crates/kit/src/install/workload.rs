@@ -1,11 +1,12 @@
 //! The Deployment of a manager, and how its metrics are reached.
 
+use super::webhooks::SERVING_CERTIFICATE;
 use super::{Labels, Operator, Platform, Site, value};
 use crate::parts::security;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{
-    Container, HTTPGetAction, PodSpec, PodTemplateSpec, Probe, SecretVolumeSource, Service, ServicePort,
-    ServiceSpec, Volume, VolumeMount,
+    Container, ContainerPort, HTTPGetAction, PodSpec, PodTemplateSpec, Probe, SecretVolumeSource, Service,
+    ServicePort, ServiceSpec, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -15,6 +16,42 @@ use serde_json::{Value, json};
 pub(super) const HEALTH: i32 = 8081;
 /// Where metrics are read, over TLS by those who may.
 pub(super) const METRICS: i32 = 8443;
+/// Where the API server calls webhooks.
+pub(super) const WEBHOOKS: i32 = 9443;
+
+/// A Secret with a certificate, and where it is mounted.
+pub(super) struct Mounted<'a> {
+    pub volume: &'a str,
+    pub secret: String,
+    pub path: &'a str,
+    pub mode: Option<i32>,
+}
+
+impl<'a> Mounted<'a> {
+    /// The certificate that a system's metrics are served with.
+    pub(super) fn metrics(operator: &'a Operator) -> Self {
+        let metrics = &operator.metrics;
+        let secret = metrics.secret.clone();
+        Mounted { volume: metrics.volume, secret, path: metrics.mount, mode: metrics.mode }
+    }
+
+    /// The certificate that a system's webhooks are served with; none if it has no webhooks.
+    pub(super) fn webhooks(operator: &'a Operator) -> Option<Self> {
+        let path = operator.webhooks.as_ref()?.mount;
+        Some(Mounted { volume: "cert", secret: operator.hook_names().service, path, mode: Some(0o644) })
+    }
+}
+
+/// The ports of a manager with webhooks, under the names that the originals give them.
+pub(super) fn ports(has_webhooks: bool) -> Option<Vec<ContainerPort>> {
+    let port = |name: &str, port: i32| ContainerPort {
+        name: Some(name.into()),
+        container_port: port,
+        protocol: Some("TCP".into()),
+        ..ContainerPort::default()
+    };
+    has_webhooks.then(|| vec![port("webhook-server", WEBHOOKS), port("https", METRICS)])
+}
 
 /// What is particular to one Deployment.
 pub(super) struct Manager<'a> {
@@ -27,23 +64,23 @@ pub(super) struct Manager<'a> {
     pub grace: i64,
     /// Its one container, so far without probes and security.
     pub container: Container,
-    /// Secrets with certificates, and where they are mounted.
-    pub certificates: Vec<(String, &'a str)>,
+    /// Certificates of the platform's.
+    pub certificates: Vec<Mounted<'a>>,
 }
 
 /// A Deployment whose one container has probes, no privileges and a read-only root file system.
 pub(super) fn deployment(site: &Site, manager: Manager<'_>) -> Value {
-    let volume_name = |index: usize| if index == 0 { "metrics-cert".into() } else { format!("cert-{index}") };
-    let mounts = manager.certificates.iter().enumerate().map(|(index, (_, path))| VolumeMount {
-        name: volume_name(index),
-        mount_path: (*path).into(),
+    let mounts = manager.certificates.iter().map(|mounted| VolumeMount {
+        name: mounted.volume.into(),
+        mount_path: mounted.path.into(),
         read_only: Some(true),
         ..VolumeMount::default()
     });
-    let volumes = manager.certificates.iter().enumerate().map(|(index, (secret, _))| Volume {
-        name: volume_name(index),
+    let volumes = manager.certificates.iter().map(|mounted| Volume {
+        name: mounted.volume.into(),
         secret: Some(SecretVolumeSource {
-            secret_name: Some(secret.clone()),
+            secret_name: Some(mounted.secret.clone()),
+            default_mode: mounted.mode,
             ..SecretVolumeSource::default()
         }),
         ..Volume::default()
@@ -91,8 +128,8 @@ pub(super) fn deployment(site: &Site, manager: Manager<'_>) -> Value {
 pub(super) fn metrics_service(site: &Site, operator: &Operator, selector: &Labels) -> Value {
     let mut metadata = meta(site, &operator.metrics_service(), &operator.labels);
     if site.platform == Platform::OpenShift {
-        let annotation = "service.beta.openshift.io/serving-cert-secret-name".to_owned();
-        metadata.annotations = Some([(annotation, operator.metrics.secret.clone())].into());
+        let annotation = (SERVING_CERTIFICATE.to_owned(), operator.metrics.secret.clone());
+        metadata.annotations = Some([annotation].into());
     }
     let port = ServicePort {
         name: Some("https".into()),

@@ -1,6 +1,7 @@
 //! The families, and a handle for each part of the kit.
 
 use super::rest::RestMetrics;
+use super::webhook::{WebhookMetrics, Webhooks};
 use crate::kind::Gvk;
 use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -96,6 +97,7 @@ struct Families {
     events_lost: Counter<u64, AtomicU64>,
     leads: Family<LeaseLabel, Gauge>,
     rest: RestMetrics,
+    webhooks: Webhooks,
 }
 
 /// Everything the process counts; clones share it.
@@ -136,6 +138,7 @@ impl Metrics {
             events_lost: Counter::default(),
             leads: Family::default(),
             rest: RestMetrics::default(),
+            webhooks: Webhooks::default(),
         };
         let r = &mut f.registry;
         // Counters get their `_total` when they are printed.
@@ -172,6 +175,7 @@ impl Metrics {
         r.register("quintet_events_lost", "Events that could not be recorded", f.events_lost.clone());
         r.register("leader_election_master_status", "1 while this process holds the lease", f.leads.clone());
         f.rest.register(r);
+        f.webhooks.register(r);
         Metrics(Arc::new(f))
     }
 
@@ -233,6 +237,11 @@ impl Metrics {
             objects: self.0.objects.get_or_create(&labels).clone(),
             invalid: self.0.invalid.get_or_create(&labels).clone(),
         }
+    }
+
+    /// The handle of the webhook at a path.
+    pub(crate) fn webhook(&self, path: &str) -> WebhookMetrics {
+        self.0.webhooks.at(path)
     }
 
     /// Whether this process holds a lease.

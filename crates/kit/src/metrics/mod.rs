@@ -4,6 +4,8 @@
 
 mod families;
 mod rest;
+mod webhook;
 
 pub use families::{CacheMetrics, ControllerMetrics, Metrics, QueueMetrics, WriteOutcome};
 pub use rest::{RestMetrics, RestService};
+pub(crate) use webhook::WebhookMetrics;

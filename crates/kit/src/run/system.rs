@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::controller::Controller;
 use crate::desired::Desired;
+use crate::hub::Hubs;
 use crate::install::{Operator, Site};
 use crate::key::ObjectKey;
 use crate::kind::Kind;
@@ -41,8 +42,8 @@ pub trait System: Send + Sync + 'static {
     /// If the object is not one of the system's kinds, or is not valid.
     fn render(&self, object: &DynamicObject, observed: &Observed) -> Result<Desired, RenderError>;
 
-    /// The webhooks that the system serves.
-    fn webhooks(&self) -> Webhooks {
+    /// The webhooks that the system serves, whether it may write or not. The caches are those that it runs on.
+    fn webhooks(&self, _hubs: &Hubs) -> Webhooks {
         Webhooks::new()
     }
 

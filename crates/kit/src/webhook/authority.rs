@@ -1,9 +1,9 @@
 //! A certificate authority of our own, for clusters that bring none: kept in a Secret that all replicas share.
 //!
 //! Everything is renewed at two thirds of its life, by the wall clock. A new authority is first only *trusted*: it goes
-//! beside the old one into the bundle that the API server gets, and signs nothing before every place has that bundle. So
-//! at any moment, whatever a replica shows is signed by an authority that the API server trusts. What to do is decided by
-//! [`Material::next`], a pure function but for the keys it makes; [`Keeper::keep`] does it.
+//! beside the old one into the bundle that the API server gets, and signs nothing before every place has had that bundle
+//! for a minute. So at any moment, whatever a replica shows is signed by an authority that the API server trusts. What to
+//! do is decided by [`Material::next`], a pure function but for the keys it makes; [`Keeper::keep`] does it.
 
 use super::publish::Target;
 use crate::clock::Clock;
@@ -29,6 +29,8 @@ const SIGNED: SignedDuration = SignedDuration::from_hours(24 * 90);
 const LOOK: Duration = Duration::from_secs(60);
 /// How often a look is begun anew when other replicas were quicker; a renewal takes three.
 const ROUNDS: usize = 20;
+/// How long a new authority is only trusted, at least: every API server hears of a new bundle by a watch, a moment later.
+const SETTLE: SignedDuration = SignedDuration::from_mins(1);
 /// Clocks of two machines differ.
 const SKEW: SignedDuration = SignedDuration::from_mins(10);
 
@@ -117,7 +119,7 @@ impl Material {
         }
         match &self.coming {
             None if self.authority.is_due(now) => next.coming = Some(authority(now)?),
-            Some(coming) if trusted => {
+            Some(coming) if trusted && now.duration_since(coming.made) >= SETTLE => {
                 next.leaving = Some((self.authority.certificate.clone(), self.shown.ends));
                 next.authority = coming.clone();
                 next.coming = None;
@@ -394,6 +396,8 @@ mod tests {
         let due = renewed.next(&names(), true, at(244)).unwrap().expect("two thirds of a year");
         assert_eq!(due.shown(), renewed.shown(), "the new one signs nothing yet");
         assert!(due.bundle().starts_with(&renewed.bundle()) && due.bundle().len() > renewed.bundle().len());
+        let soon = due.next(&names(), true, at(244)).unwrap().expect("what is shown is renewed meanwhile");
+        assert!(soon.coming.is_some(), "nor at once: not every API server has heard of it");
         let waiting =
             due.next(&names(), false, at(245)).unwrap().expect("what is shown is renewed meanwhile");
         assert!(verifies(&first.bundle(), waiting.shown().0, at(245)), "by the old authority");

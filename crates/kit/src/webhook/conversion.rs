@@ -7,8 +7,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Turns an object into another version, given as `group/version`; an error is shown to the user.
 pub(super) type Convert = Box<dyn Fn(Value, &str) -> Result<Value, String> + Send + Sync>;
 
+/// What converts at one path, by the API group that it knows.
+pub(super) type Converters = Vec<(String, Convert)>;
+
 /// Answers a review; none if it is no review at all.
-pub(super) fn answer(convert: &Convert, body: &Bytes) -> Option<Value> {
+pub(super) fn answer(converters: &Converters, body: &Bytes) -> Option<Value> {
     let review: Value = serde_json::from_slice(body).ok()?;
     let request = review.get("request")?.as_object()?;
     let known = ["apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"];
@@ -18,7 +21,7 @@ pub(super) fn answer(convert: &Convert, body: &Bytes) -> Option<Value> {
     let wanted = request.get("desiredAPIVersion")?.as_str()?;
     let objects = request.get("objects")?.as_array()?;
     let converted: Result<Vec<Value>, String> =
-        objects.iter().map(|object| one(convert, object, wanted)).collect();
+        objects.iter().map(|object| one(converters, object, wanted)).collect();
     let mut response = json!({"uid": request.get("uid").cloned().unwrap_or_default()});
     match converted {
         Ok(objects) => {
@@ -33,8 +36,12 @@ pub(super) fn answer(convert: &Convert, body: &Bytes) -> Option<Value> {
     Some(json!({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}))
 }
 
-fn one(convert: &Convert, object: &Value, wanted: &str) -> Result<Value, String> {
+fn one(converters: &Converters, object: &Value, wanted: &str) -> Result<Value, String> {
     let (kind, from) = (&object["kind"], &object["apiVersion"]);
+    let group = from.as_str().and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
+    let Some((_, convert)) = converters.iter().find(|(known, _)| known == group) else {
+        return Err(format!("no kind of group {group:?} is converted here"));
+    };
     if from == wanted {
         return Err(format!("conversion is not allowed between same type {wanted} {kind}"));
     }

@@ -91,11 +91,17 @@ impl Denied {
         Denied { code: 400, message: message.into() }
     }
 
+    /// It cannot be judged yet: 503.
+    pub fn not_yet(message: impl Into<String>) -> Self {
+        Denied { code: 503, message: message.into() }
+    }
+
     /// The reason that goes with the code.
     pub(super) fn reason(&self) -> &'static str {
         match self.code {
             403 => "Forbidden",
             500 => "InternalError",
+            503 => "ServiceUnavailable",
             _ => "",
         }
     }

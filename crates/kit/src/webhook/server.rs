@@ -1,18 +1,22 @@
 //! All webhooks of a process on one router.
 
-use super::admission::{self, Handler};
-use super::conversion::{self, Convert};
+use super::admission::{self, Handler, Handlers};
+use super::conversion::{self, Convert, Converters};
 use super::handler::{Asked, Denied, Verdict};
 use super::publish::Target;
+use crate::install::HookNames;
 use crate::kind::Kind;
+use crate::metrics::{Metrics, WebhookMetrics};
 use axum::Json;
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Request};
-use axum::response::IntoResponse;
-use axum::routing::post;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, post};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A review holds an object twice, and an object is at most 3 MiB.
@@ -21,15 +25,15 @@ const LARGEST: usize = 7 << 20;
 /// Webhooks by path.
 #[derive(Default)]
 pub struct Webhooks {
-    router: Router,
-    paths: Vec<String>,
+    admission: BTreeMap<String, Handlers>,
+    conversion: BTreeMap<String, Converters>,
     services: Vec<String>,
     targets: Vec<Target>,
 }
 
 impl std::fmt::Debug for Webhooks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Webhooks").field(&self.paths).finish()
+        f.debug_list().entries(self.admission.keys()).entries(self.conversion.keys()).finish()
     }
 }
 
@@ -40,78 +44,52 @@ impl Webhooks {
         Webhooks::default()
     }
 
-    /// At this path, objects are let in or not.
+    /// At this path, objects are let in or not. One path may serve several kinds, and several versions of one.
     #[must_use]
     pub fn validating<K: Kind>(
         self,
         path: &str,
         judge: impl Fn(&Asked<K>) -> Verdict + Send + Sync + 'static,
     ) -> Self {
-        self.admission(path, admission::validating(judge))
+        self.admission::<K>(path, admission::validating(judge))
     }
 
-    /// At this path, objects are changed before they are stored.
+    /// At this path, objects are changed before they are stored; likewise.
     #[must_use]
     pub fn mutating<K: Kind>(
         self,
         path: &str,
         change: impl Fn(&mut Asked<K>) -> Result<(), Denied> + Send + Sync + 'static,
     ) -> Self {
-        self.admission(path, admission::mutating(change))
+        self.admission::<K>(path, admission::mutating(change))
     }
 
-    /// At this path, objects are turned into another version, given as `group/version`.
+    /// At this path, objects of an API group are turned into another version, given as `group/version`. One path may
+    /// serve several groups: the originals all call it `/convert`.
     #[must_use]
     pub fn converting(
-        self,
+        mut self,
         path: &str,
+        group: &str,
         convert: impl Fn(Value, &str) -> Result<Value, String> + Send + Sync + 'static,
     ) -> Self {
-        let convert: Arc<Convert> = Arc::new(Box::new(convert));
-        let handler = move |body: Bytes| {
-            let convert = convert.clone();
-            async move {
-                match conversion::answer(&convert, &body) {
-                    Some(review) => Json(review).into_response(),
-                    None => StatusCode::BAD_REQUEST.into_response(),
-                }
-            }
-        };
-        self.route(path, post(handler))
-    }
-
-    fn admission(self, path: &str, handler: Handler) -> Self {
-        let handler = Arc::new(handler);
-        let answer = move |headers: HeaderMap, request: Request| {
-            let handler = handler.clone();
-            async move {
-                let body = match axum::body::to_bytes(request.into_body(), LARGEST).await {
-                    Ok(body) => body,
-                    Err(_) => return Json(admission::too_large(LARGEST)),
-                };
-                Json(admission::answer(&handler, &headers, &body))
-            }
-        };
-        self.route(path, post(answer))
-    }
-
-    fn route(mut self, path: &str, handler: axum::routing::MethodRouter) -> Self {
-        self.paths.push(path.to_owned());
-        self.router = self.router.route(path, handler.layer(DefaultBodyLimit::max(LARGEST)));
+        let convert: Convert = Box::new(convert);
+        self.conversion.entry(path.into()).or_default().push((group.into(), convert));
         self
     }
 
-    /// The API server calls them through this Service.
-    #[must_use]
-    pub fn behind(mut self, service: impl Into<String>) -> Self {
-        self.services.push(service.into());
+    fn admission<K: Kind>(mut self, path: &str, handler: Handler) -> Self {
+        self.admission.entry(path.into()).or_default().push((K::gvk(), handler));
         self
     }
 
-    /// This object says whom the API server trusts when it calls them.
+    /// The API server calls them through the Service, and finds them in the configurations, of these names; and in the
+    /// definitions of the kinds that they convert.
     #[must_use]
-    pub fn named_in(mut self, target: Target) -> Self {
-        self.targets.push(target);
+    pub fn installed_as(mut self, names: HookNames, definitions: impl IntoIterator<Item = String>) -> Self {
+        self.services.push(names.service);
+        self.targets.extend([Target::Mutating(names.mutating), Target::Validating(names.validating)]);
+        self.targets.extend(definitions.into_iter().map(Target::Definition));
         self
     }
 
@@ -127,26 +105,74 @@ impl Webhooks {
         &self.targets
     }
 
+    /// True if some kind is converted: then even a list of ours may need them.
+    #[must_use]
+    pub fn converts(&self) -> bool {
+        !self.conversion.is_empty()
+    }
+
     /// Those of another system beside these.
     #[must_use]
     pub fn and(mut self, other: Webhooks) -> Self {
-        self.paths.extend(other.paths);
+        for (path, handlers) in other.admission {
+            self.admission.entry(path).or_default().extend(handlers);
+        }
+        for (path, converters) in other.conversion {
+            self.conversion.entry(path).or_default().extend(converters);
+        }
         self.services.extend(other.services);
         self.targets.extend(other.targets);
-        self.router = self.router.merge(other.router);
         self
     }
 
     /// True if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.paths.is_empty()
+        self.admission.is_empty() && self.conversion.is_empty()
     }
 
-    /// The router that serves them.
-    pub fn router(self) -> Router {
-        self.router
+    /// The router that serves them, and counts.
+    pub fn router(self, metrics: &Metrics) -> Router {
+        let admission = self.admission.into_iter().map(|(path, handlers)| (path, judging(handlers)));
+        let conversion = self.conversion.into_iter().map(|(path, all)| (path, converting(all)));
+        admission.chain(conversion).fold(Router::new(), |router, (path, route)| {
+            let counted = from_fn_with_state(metrics.webhook(&path), counted);
+            router.route(&path, route.layer(DefaultBodyLimit::max(LARGEST)).layer(counted))
+        })
     }
+}
+
+fn judging(handlers: Handlers) -> MethodRouter {
+    let handlers = Arc::new(handlers);
+    post(move |headers: HeaderMap, request: Request| {
+        let handlers = handlers.clone();
+        async move {
+            match axum::body::to_bytes(request.into_body(), LARGEST).await {
+                Ok(body) => Json(admission::answer(&handlers, &headers, &body)),
+                Err(_) => Json(admission::too_large(LARGEST)),
+            }
+        }
+    })
+}
+
+fn converting(converters: Converters) -> MethodRouter {
+    let converters = Arc::new(converters);
+    post(move |body: Bytes| {
+        let converters = converters.clone();
+        async move {
+            match conversion::answer(&converters, &body) {
+                Some(review) => Json(review).into_response(),
+                None => StatusCode::BAD_REQUEST.into_response(),
+            }
+        }
+    })
+}
+
+async fn counted(State(webhook): State<WebhookMetrics>, request: Request, next: Next) -> Response {
+    let asked = webhook.asked();
+    let answer = next.run(request).await;
+    asked.answered(answer.status());
+    answer
 }
 
 /// Refuses anything that does not say it is JSON.

@@ -2,7 +2,7 @@ use super::*;
 use axum::Router;
 use axum::body::Body;
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -25,7 +25,7 @@ fn router() -> Router {
             asked.object.data.get_or_insert_default().entry("size".into()).or_insert("small".into());
             Ok(())
         })
-        .converting("/convert", |mut object, wanted| {
+        .converting("/convert", "kit.example", |mut object, wanted| {
             if object["spec"]["plants"] == 13 {
                 return Err("thirteen is not served".into());
             }
@@ -33,7 +33,7 @@ fn router() -> Router {
             object["metadata"]["name"] = "forgotten".into();
             Ok(object)
         })
-        .router()
+        .router(&crate::metrics::Metrics::new())
 }
 
 async fn send(path: &str, type_: &str, body: impl Into<Body>) -> (u16, Value) {
@@ -100,6 +100,8 @@ async fn a_change_is_a_patch_of_just_that() {
 
     let answer = ask("/mutate", &review("v1", "UPDATE", map(json!({"size": "l"})), map(json!({})))).await;
     assert_eq!(answer["response"].get("patch"), None, "nothing to change");
+    let answer = ask("/mutate", &review("v1", "DELETE", Value::Null, map(json!({})))).await;
+    assert_eq!((answer["response"].get("patch"), &answer["response"]["allowed"]), (None, &json!(true)));
 }
 
 #[tokio::test]
@@ -125,6 +127,39 @@ async fn what_cannot_be_understood_is_told_in_a_review() {
     assert_eq!(said(&answer), (400, "unknown operation \"EXPLODE\"".into()));
     let answer = ask("/validate", &review("v2", "CREATE", map(json!({})), Value::Null)).await;
     assert!(said(&answer).1.contains("is not an AdmissionReview"), "{answer}");
+}
+
+#[tokio::test]
+async fn one_path_serves_several_kinds_and_no_others() {
+    let both = || {
+        Webhooks::new()
+            .validating("/both", |_: &Asked<ConfigMap>| Ok(Allowed::saying("a map")))
+            .and(Webhooks::new().validating("/both", |_: &Asked<Secret>| Ok(Allowed::saying("a secret"))))
+    };
+    let metrics = crate::metrics::Metrics::new();
+    let ask = async |kind: &str, version: &str| {
+        let mut body = review("v1", "CREATE", map(json!({})), Value::Null);
+        body["request"]["kind"] = json!({"group": "", "version": version, "kind": kind});
+        body["request"]["object"]["kind"] = json!(kind);
+        (body["request"]["name"], body["request"]["namespace"]) = (json!("m"), json!("n"));
+        let request = http::Request::post("/both").header("content-type", "application/json");
+        let request = request.body(Body::from(body.to_string())).unwrap();
+        let answer = both().router(&metrics).oneshot(request).await.unwrap();
+        let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+        serde_json::from_slice::<Value>(&body).unwrap()["response"]["status"].clone()
+    };
+    assert_eq!(ask("ConfigMap", "v1").await["message"], "a map");
+    assert_eq!(ask("Secret", "v1").await["message"], "a secret");
+    let said = "unsupported resource m in namespace n of type /v2, Kind=ConfigMap";
+    assert_eq!(ask("ConfigMap", "v2").await, json!({"metadata": {}, "code": 400, "message": said}));
+    let counted = metrics.encode();
+    for line in [
+        "controller_runtime_webhook_requests_total{webhook=\"/both\",code=\"200\"} 3",
+        "controller_runtime_webhook_requests_in_flight{webhook=\"/both\"} 0",
+        "controller_runtime_webhook_latency_seconds_count{webhook=\"/both\"} 3",
+    ] {
+        assert!(counted.lines().any(|counted| counted == line), "no {line} in\n{counted}");
+    }
 }
 
 #[tokio::test]
@@ -168,6 +203,11 @@ async fn one_object_that_cannot_be_converted_fails_the_review() {
     let answer = ask("/convert", &conversion("v1", json!([garden("v2", 1)]))).await;
     let said = answer["response"]["result"]["message"].as_str().unwrap();
     assert!(said.starts_with("conversion is not allowed between same type"), "{said}");
+    let mut foreign = garden("v1", 1);
+    foreign["apiVersion"] = json!("other.example/v1");
+    let answer = ask("/convert", &conversion("v1", json!([foreign]))).await;
+    let said = answer["response"]["result"]["message"].as_str().unwrap();
+    assert_eq!(said, "no kind of group \"other.example\" is converted here");
     for wrong in ["", "{", "{}", r#"{"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1"}"#] {
         assert_eq!(send("/convert", "application/json", wrong).await.0, 400, "{wrong}");
     }

@@ -16,6 +16,9 @@ pub const LEASE: &str = "a5eb1b3b.opendatahub.io";
 /// Stands for a public URL until the platform puts its own there.
 const URL: &str = "https://www.gateway-hostname-placeholder-with-mlflow-path.com";
 
+/// Where the manager finds the certificate of its metrics.
+const METRICS_MOUNT: &str = "/etc/metrics-certs";
+
 const OURS: &str = "mlflow.opendatahub.io";
 /// Group of what MLflow's server asks access reviews about; only `mlflowconfigs` is served.
 const SERVER: &str = "mlflow.kubeflow.org";
@@ -45,11 +48,16 @@ pub(crate) fn operator(site: &Site, config: &Config) -> Operator {
         settings: settings(site, config, url),
         metrics: Metrics {
             secret: "controller-manager-metrics-tls".into(),
-            mount: "/etc/metrics-certs",
+            volume: "metrics-cert",
+            mode: None,
+            mount: METRICS_MOUNT,
+            flags: vec![format!("--metrics-cert-path={METRICS_MOUNT}")],
             review_role: "metrics-auth-role",
             monitor: "controller-manager-metrics-monitor",
         },
+        webhooks: None,
         roles: vec![view(), edit(), integration()],
+        others: vec![],
         original_rights: rights::ORIGINAL,
         reasons: rights::REASONS,
         selector,
@@ -176,6 +184,7 @@ mod tests {
             namespace: "opendatahub".into(),
             image: "quay.io/opendatahub/mlflow-operator:odh-stable".into(),
             platform: Platform::OpenShift,
+            webhook_url: None,
         };
         let config = Config::new("opendatahub", |_| None).expect("a namespace is given");
         let name = operator(&site, &config).settings.metadata.name;

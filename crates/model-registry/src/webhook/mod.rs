@@ -6,9 +6,11 @@
 //! | [`defaults`] | [`MUTATE`] | what is filled in, dropped and rewritten before an object is stored |
 //! | [`validate`] | [`VALIDATE`] | what is refused, with the original's words |
 //! | [`convert`] | [`CONVERT`] | from one version to the other |
+//! | `serve` | all three | which of these answers, for which version |
 
 mod convert;
 mod defaults;
+mod serve;
 mod validate;
 
 use quintet_kit::wiring::{FailurePolicy, HookType, WebhookRow};
@@ -16,6 +18,7 @@ use quintet_kit::wiring::{FailurePolicy, HookType, WebhookRow};
 pub use convert::convert;
 pub(crate) use defaults::{default_spec, without_default_image, without_oauth_proxy};
 pub use defaults::{default_v1alpha1, default_v1beta1};
+pub(crate) use serve::serve;
 pub(crate) use validate::sound;
 pub use validate::{Invalid, Others, validate_create, validate_update};
 

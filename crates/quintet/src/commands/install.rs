@@ -2,7 +2,10 @@
 
 use anyhow::Result;
 use clap::ValueEnum;
-use quintet_kit::install::{Installed, Operator, Process, Site, deletion_order, fused, rights_only, split};
+use quintet_kit::install::{
+    Installed, Operator, Process, Site, converted, deletion_order, fused, keeps_certificates, rights_only,
+    split,
+};
 use quintet_kit::wiring::SystemRows;
 use serde_json::{Value, json};
 
@@ -17,6 +20,7 @@ Examples:
   quintet install --shape split --operators mlflow                  # in place of the originals' Deployments
   quintet install --rbac --shape split                              # rights only: when just images are replaced
   MLFLOW_URL=https://gw.example.com quintet install                 # settings of this shell are carried over
+  quintet install --webhook-url https://10.0.0.5:9443               # where the API server cannot reach Services
   quintet install --delete | kubectl delete --ignore-not-found -f - # and every custom resource with it";
 
 /// The image that a release is published as.
@@ -41,6 +45,9 @@ pub struct Args {
     /// On OpenShift, certificates come from its service CA and metrics go to its Prometheus
     #[arg(long, value_enum, default_value = "kubernetes")]
     pub platform: Platform,
+    /// Where the API server calls webhooks, if not through a Service: https://HOST[:PORT]
+    #[arg(long, value_parser = webhook_url, value_name = "URL")]
+    pub webhook_url: Option<String>,
     /// Only accounts, roles and their bindings
     #[arg(long)]
     pub rbac: bool,
@@ -68,20 +75,28 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// The objects in the order in which they should be made, or deleted.
 pub fn objects(args: &Args) -> Result<Vec<Value>> {
-    let systems = Systems::new(&args.namespace)?.only(&args.operators)?;
-    let site =
-        Site { namespace: args.namespace.clone(), image: args.image.clone(), platform: args.platform.into() };
+    let systems = Systems::to_install(&args.namespace)?.only(&args.operators)?;
+    let site = Site {
+        namespace: args.namespace.clone(),
+        image: args.image.clone(),
+        platform: args.platform.into(),
+        webhook_url: args.webhook_url.clone(),
+    };
     let operators = operators(&systems, &site)?;
+    let installed: Vec<Installed<'_>> = operators.iter().map(|(operator, rows)| (operator, rows)).collect();
+    let all = process(&installed.iter().map(|(operator, _)| operator.system).collect::<Vec<_>>().join(","));
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": args.namespace}});
     let mut objects = vec![namespace];
-    objects.extend(definitions(&systems)?);
-    let installed: Vec<Installed<'_>> = operators.iter().map(|(operator, rows)| (operator, rows)).collect();
+    for (shape, secret) in processes(args.shape, &all, &installed) {
+        objects.extend(definitions(&systems, &site, shape)?);
+        // Nobody installs it, but it is there to be deleted.
+        if args.delete && keeps_certificates(&site, shape) {
+            objects.push(kept(&site, &secret));
+        }
+    }
     match args.shape {
         Shape::Split => objects.extend(installed.iter().flat_map(|one| split(&site, *one))),
-        Shape::Fused => {
-            let names: Vec<_> = installed.iter().map(|(operator, _)| operator.system).collect();
-            objects.extend(fused(&site, &process(&names.join(",")), &installed));
-        }
+        Shape::Fused => objects.extend(fused(&site, &all, &installed)),
     }
     if args.rbac {
         objects = rights_only(objects);
@@ -89,10 +104,39 @@ pub fn objects(args: &Args) -> Result<Vec<Value>> {
     Ok(if args.delete { deletion_order(objects) } else { objects })
 }
 
-/// The definitions of all kinds that these systems bring.
-pub fn definitions(systems: &Systems) -> Result<Vec<Value>> {
-    let definitions = systems.iter().flat_map(|system| system.crds());
-    definitions.map(|definition| Ok(serde_json::to_value(definition)?)).collect()
+/// The systems of each process, and the Secret that it keeps certificates in.
+fn processes<'a>(
+    shape: Shape,
+    all: &Process<'_>,
+    installed: &'a [Installed<'a>],
+) -> Vec<(&'a [Installed<'a>], String)> {
+    match shape {
+        Shape::Fused => vec![(installed, all.webhook_secret())],
+        Shape::Split => installed.chunks(1).map(|one| (one, one[0].0.hook_secret())).collect(),
+    }
+}
+
+/// A Secret that a process made.
+fn kept(site: &Site, name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": site.namespace}})
+}
+
+/// The definitions of all kinds that the systems of a process bring, with how it converts them.
+pub fn definitions(systems: &Systems, site: &Site, process: &[Installed<'_>]) -> Result<Vec<Value>> {
+    let runs = |name: &str| process.iter().any(|(operator, _)| operator.system == name);
+    let definitions = systems.iter().filter(|system| runs(system.name())).flat_map(|system| system.crds());
+    definitions.map(|definition| Ok(converted(site, process, serde_json::to_value(definition)?))).collect()
+}
+
+/// An address that the API server would call.
+fn webhook_url(text: &str) -> Result<String, String> {
+    let url: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
+    match (url.scheme_str(), url.host(), url.path()) {
+        (Some("https"), Some(_), "/" | "") if url.query().is_none() => {
+            Ok(text.trim_end_matches('/').to_owned())
+        }
+        _ => Err("give https://HOST or https://HOST:PORT, without a path".into()),
+    }
 }
 
 /// How each system is installed, and what it does.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use quintet_kit::serve::TlsFiles;
 
 use crate::client::connect::Server;
+use crate::commands::install::process;
 use crate::operate::Operators;
 use crate::operate::webhooks::WebhookPort;
 use crate::serve::Ports;
@@ -55,6 +56,9 @@ pub struct Args {
     /// our own, kept in a Secret]
     #[arg(long, value_name = "PATH", help_heading = "Ports")]
     pub webhook_cert_dir: Option<PathBuf>,
+    /// A name or address that the API server calls webhooks by, beside their Services'; for a certificate of our own
+    #[arg(long, value_name = "HOST", help_heading = "Ports")]
+    pub webhook_host: Vec<String>,
     /// Logs.
     #[command(flatten)]
     pub logs: LogArgs,
@@ -73,8 +77,13 @@ impl Args {
 
     fn webhooks(&self) -> Option<WebhookPort> {
         let certificate = self.webhook_cert_dir.as_deref().map(files);
-        let namespace = self.namespace.clone();
-        unless_off(&self.webhook_listen).map(|address| WebhookPort { address, certificate, namespace })
+        unless_off(&self.webhook_listen).map(|address| WebhookPort {
+            address,
+            certificate,
+            namespace: self.namespace.clone(),
+            secret: process("").webhook_secret(),
+            hosts: self.webhook_host.clone(),
+        })
     }
 }
 

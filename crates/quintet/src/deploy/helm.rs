@@ -43,11 +43,21 @@ definitions: true
 
 pub(super) fn files() -> Result<Files> {
     // Backquotes: the expressions end up inside YAML's double quotes.
-    let systems = Systems::new("{{ .Release.Namespace }}")?;
+    let systems = Systems::to_install("{{ .Release.Namespace }}")?;
     let plain = on(&systems, Platform::Kubernetes)?;
     let openshift = on(&systems, Platform::OpenShift)?;
     let mut templates: Vec<(String, String)> = vec![
-        ("definitions".into(), guarded("{{ if .Values.definitions }}", &kept(definitions(&systems)?)?)),
+        (
+            "definitions".into(),
+            guarded(
+                "{{ if .Values.definitions }}",
+                &both(&plain, &openshift, |site, all| {
+                    let all: Vec<Installed<'_>> =
+                        all.iter().map(|(operator, rows)| (operator, rows)).collect();
+                    Ok(kept(definitions(&systems, site, &all)?))
+                })?,
+            ),
+        ),
         (
             "fused".into(),
             guarded(
@@ -55,7 +65,7 @@ pub(super) fn files() -> Result<Files> {
                 &both(&plain, &openshift, |site, all| {
                     let all: Vec<Installed<'_>> =
                         all.iter().map(|(operator, rows)| (operator, rows)).collect();
-                    fused(site, &process("{{ join `,` .Values.operators }}"), &all)
+                    Ok(fused(site, &process("{{ join `,` .Values.operators }}"), &all))
                 })?,
             ),
         ),
@@ -64,7 +74,7 @@ pub(super) fn files() -> Result<Files> {
         let name = operator.system;
         let condition =
             format!("{{{{ if and (eq .Values.shape `split`) (has `{name}` .Values.operators) }}}}");
-        let text = both(&plain, &openshift, |site, all| split(site, (&all[index].0, &all[index].1)))?;
+        let text = both(&plain, &openshift, |site, all| Ok(split(site, (&all[index].0, &all[index].1))))?;
         templates.push((name.into(), guarded(&condition, &text)));
     }
     let mut files = Files::new();
@@ -81,29 +91,41 @@ type Located = (Site, Vec<(Operator, SystemRows)>);
 
 /// The systems at a site whose every value is an expression.
 fn on(systems: &Systems, platform: Platform) -> Result<Located> {
-    let site =
-        Site { namespace: "{{ .Release.Namespace }}".into(), image: "{{ .Values.image }}".into(), platform };
+    let site = Site {
+        namespace: "{{ .Release.Namespace }}".into(),
+        image: "{{ .Values.image }}".into(),
+        platform,
+        webhook_url: None,
+    };
     let mut operators = install::operators(systems, &site)?;
     for (operator, _) in &mut operators {
-        for (name, value) in &mut operator.env {
+        for (name, value) in operator.env.iter_mut().filter(|(name, _)| is_value(name)) {
             *value = format!("{{{{ index .Values.settings `{}` `{name}` }}}}", operator.system);
         }
     }
     Ok((site, operators))
 }
 
+/// True unless the setting decides which objects there are: then it is fixed with them.
+fn is_value(setting: &str) -> bool {
+    setting != "ENABLE_WEBHOOKS"
+}
+
 /// The manifests of both platforms as one text: what both have alike once, the rest under a condition.
 fn both(
     plain: &Located,
     openshift: &Located,
-    made: impl Fn(&Site, &[(Operator, SystemRows)]) -> Vec<Value>,
+    made: impl Fn(&Site, &[(Operator, SystemRows)]) -> Result<Vec<Value>>,
 ) -> Result<String> {
     let keep = |object: &Value| object["kind"] != "ConfigMap";
-    let plain: Vec<Value> = made(&plain.0, &plain.1).into_iter().filter(keep).collect();
-    let openshift: Vec<Value> = made(&openshift.0, &openshift.1).into_iter().filter(keep).collect();
+    let plain: Vec<Value> = made(&plain.0, &plain.1)?.into_iter().filter(keep).collect();
+    let openshift: Vec<Value> = made(&openshift.0, &openshift.1)?.into_iter().filter(keep).collect();
     let same =
         |a: &Value, b: &Value| a["kind"] == b["kind"] && a["metadata"]["name"] == b["metadata"]["name"];
     let mut text = String::new();
+    for object in plain.iter().filter(|object| !openshift.iter().any(|other| same(object, other))) {
+        text += &guarded("{{- if ne .Values.platform `openshift` }}", &printed(object)?);
+    }
     for object in &openshift {
         match plain.iter().find(|other| same(object, other)) {
             Some(other) if other == object => text += &printed(object)?,
@@ -123,10 +145,10 @@ fn both(
 }
 
 /// Definitions, kept when the release goes: with them would go every custom resource.
-fn kept(definitions: Vec<Value>) -> Result<String> {
+fn kept(definitions: Vec<Value>) -> Vec<Value> {
     let keep = |mut definition: Value| {
         definition["metadata"]["annotations"]["helm.sh/resource-policy"] = json!("keep");
-        printed(&definition)
+        definition
     };
     definitions.into_iter().map(keep).collect()
 }
@@ -141,11 +163,16 @@ fn guarded(condition: &str, text: &str) -> String {
 
 /// The chart's defaults: those of `quintet install`.
 fn values(systems: &Systems) -> Result<String> {
-    let site =
-        Site { namespace: super::NAMESPACE.into(), image: IMAGE.into(), platform: Platform::Kubernetes };
+    let site = Site {
+        namespace: super::NAMESPACE.into(),
+        image: IMAGE.into(),
+        platform: Platform::Kubernetes,
+        webhook_url: None,
+    };
     let operators = install::operators(systems, &site)?;
     let settings = operators.iter().map(|(operator, _)| {
-        let env = operator.env.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
+        let env = operator.env.iter().filter(|(name, _)| is_value(name));
+        let env = env.map(|(name, value)| ((*name).to_owned(), json!(value)));
         (operator.system.to_owned(), Value::Object(env.collect()))
     });
     let rest = json!({

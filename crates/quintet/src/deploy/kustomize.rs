@@ -26,6 +26,7 @@ pub(super) fn files() -> Result<Files> {
                 operators: vec![],
                 namespace: NAMESPACE.into(),
                 image: IMAGE.into(),
+                webhook_url: None,
                 rbac: false,
                 delete: false,
                 output: Format::Yaml,

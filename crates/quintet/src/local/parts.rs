@@ -20,6 +20,8 @@ use super::prerequisites::apply;
 
 /// The annotation of a Pod that stands for a part of this process; its value names the part.
 pub const ANNOTATION: &str = "local.quintet.dev/part";
+/// The image of a Pod that runs nothing of its own.
+pub const IN_PROCESS: &str = "quintet:in-process";
 const METRICS: u16 = 8080;
 const HEALTH: u16 = 8081;
 
@@ -159,9 +161,15 @@ impl Drop for Running {
     }
 }
 
+/// The labels of a part's Pods.
+pub fn labels(part: &str) -> BTreeMap<String, String> {
+    let labels = [("app.kubernetes.io/name", "quintet"), ("app.kubernetes.io/component", part)];
+    labels.map(|(key, value)| (key.into(), value.into())).into()
+}
+
 fn deployment(part: &str) -> Value {
     let name = format!("quintet-{part}");
-    let labels = json!({"app.kubernetes.io/name": "quintet", "app.kubernetes.io/component": part});
+    let labels = labels(part);
     let port = |name: &str, port: u16| json!({"name": name, "containerPort": port, "protocol": "TCP"});
     json!({
         "apiVersion": "apps/v1",
@@ -178,7 +186,7 @@ fn deployment(part: &str) -> Value {
                     "terminationGracePeriodSeconds": 0,
                     "containers": [{
                         "name": "manager",
-                        "image": "quintet:in-process",
+                        "image": IN_PROCESS,
                         "ports": [port("metrics", METRICS), port("health", HEALTH)],
                     }],
                 },

@@ -2,19 +2,25 @@
 
 use anyhow::{Context, Result};
 use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::api::core::v1::{Namespace, Service, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, Resource, ResourceExt};
+use quintet_kit::install::{Installed, Site, announced};
 use quintet_kit::rights::{Holder, RightsObjects, rights};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Debug;
 
+use super::parts::{self, IN_PROCESS};
 use super::standins::{self, Platform};
+use crate::commands::install::{definitions, operators};
 use crate::systems::Systems;
 
 const MANAGER: &str = "quintet-up";
@@ -32,9 +38,36 @@ pub async fn install(client: &Client, systems: &Systems, platform: Platform, nam
         let name = format!("quintet-{}", rows.system);
         grant(client, &rights(&rows).objects(&name, &name, Holder { namespace, account: ACCOUNT })).await?;
     }
-    let ours = systems.iter().flat_map(|s| s.crds());
-    let all: Vec<_> = ours.chain(standins::definitions(platform)).collect();
-    stream::iter(all).map(Ok).try_for_each_concurrent(8, |definition| define(client, definition)).await
+    let site = Site {
+        namespace: namespace.into(),
+        image: IN_PROCESS.into(),
+        platform: platform.into(),
+        webhook_url: None,
+    };
+    let operators = operators(systems, &site)?;
+    let installed: Vec<Installed<'_>> = operators.iter().map(|(operator, rows)| (operator, rows)).collect();
+    let ours = definitions(systems, &site, &installed)?.into_iter().map(serde_json::from_value);
+    let ours: Vec<CustomResourceDefinition> = ours.collect::<Result<_, _>>()?;
+    let all: Vec<_> = ours.into_iter().chain(standins::definitions(platform)).collect();
+    stream::iter(all).map(Ok).try_for_each_concurrent(8, |definition| define(client, definition)).await?;
+    for one in &installed {
+        for object in announced(&site, *one, &parts::labels(one.0.system)) {
+            announce(client, namespace, &object).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Tells the API server of a webhook: its Service, and its configurations.
+async fn announce(client: &Client, namespace: &str, object: &Value) -> Result<()> {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    match object["kind"].as_str() {
+        Some("Service") => apply(&Api::<Service>::namespaced(client.clone(), namespace), name, object).await,
+        Some("MutatingWebhookConfiguration") => {
+            apply(&Api::<MutatingWebhookConfiguration>::all(client.clone()), name, object).await
+        }
+        _ => apply(&Api::<ValidatingWebhookConfiguration>::all(client.clone()), name, object).await,
+    }
 }
 
 async fn grant(client: &Client, objects: &RightsObjects) -> Result<()> {

@@ -13,7 +13,7 @@ use quintet_kit::run::{Manager, Settings};
 use tokio_util::sync::CancellationToken;
 
 use crate::errors::{Exit, Refusal};
-use crate::serve::Ports;
+use crate::serve::{Doctor, Ports};
 use crate::systems::Systems;
 use leases::Leases;
 use webhooks::WebhookPort;
@@ -54,11 +54,12 @@ impl Operators {
         // Served until the very end: a probe that finds nobody would have the process killed while it finishes.
         let serving = CancellationToken::new();
         let _until_the_end = serving.clone().drop_guard();
-        let opened = self.ports.open(&client, metrics, (manager.readiness(), &leases).into(), &serving);
-        opened.await?;
+        let doctor = Doctor::of(manager.readiness(), &leases, self.webhooks.is_some());
+        self.ports.open(&client, metrics.clone(), doctor.clone(), &serving).await?;
         answers(&client).await?;
         if let Some(port) = &self.webhooks {
-            port.open(&self.systems, &client, &serving).await?;
+            let asked = (&client, &metrics);
+            doctor.reached(port.open(&self.systems, manager.hubs(), asked, &serving).await?);
         }
 
         leases.campaign();

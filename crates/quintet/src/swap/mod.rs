@@ -6,9 +6,11 @@
 //! | [`go`] | flags as Go programs read them |
 //! | [`zap`] | the `--zap-*` flags, and log lines as that library writes them |
 //! | [`mlflow`] | the MLflow operator's flags |
+//! | [`model_registry`] | the model registry operator's flags |
 
 pub mod go;
 pub mod mlflow;
+pub mod model_registry;
 pub mod zap;
 
 use std::ffi::OsString;
@@ -25,13 +27,14 @@ use zap::Zap;
 pub const WHICH: &str = "QUINTET_SYSTEM";
 
 /// The operators whose place this build can take.
-const REPLACED: [&str; 1] = ["mlflow"];
+const REPLACED: [&str; 2] = ["mlflow", "model-registry"];
 
 /// Runs as the manager that [`WHICH`] names.
 pub fn manager(arguments: &[OsString]) -> ExitCode {
     let system = std::env::var(WHICH).unwrap_or_default();
     match system.as_str() {
         "mlflow" => mlflow::main(arguments),
+        "model-registry" => model_registry::main(arguments),
         _ => errors::report(&which(&system).into()),
     }
 }
@@ -62,9 +65,31 @@ fn run(zap: &Zap, operators: impl AsyncFnOnce() -> Result<Operators>) -> ExitCod
     }
 }
 
+/// What failed before anything ran, in the original's words; the cause is told beside it.
+#[derive(Clone, Copy, Debug)]
+struct Setup(&'static str);
+
+impl std::fmt::Display for Setup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
 fn fatal(error: &anyhow::Error) -> ExitCode {
-    tracing::error!(logger = "setup", error = errors::words(error), "problem running manager");
+    match error.downcast_ref::<Setup>() {
+        Some(Setup(what)) => {
+            // The words are the line's own; only what lies below them is the error.
+            let cause = error.chain().skip(1).map(ToString::to_string).collect::<Vec<_>>().join(": ");
+            tracing::error!(logger = "setup", error = cause, "{what}");
+        }
+        None => tracing::error!(logger = "setup", error = errors::words(error), "problem running manager"),
+    }
     ExitCode::FAILURE
+}
+
+/// The host that the API server calls webhooks by, where it does not go through a Service.
+fn webhook_host() -> Vec<String> {
+    std::env::var("QUINTET_WEBHOOK_HOST").ok().filter(|host| !host.is_empty()).into_iter().collect()
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use super::go::switch;
 #[derive(Args, Clone, Debug)]
 pub struct Zap {
     /// Defaults for development: lines for eyes, and all of them
-    #[arg(long, value_parser = switch(), num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", help_heading = "Logs")]
-    zap_devel: bool,
+    #[arg(long, value_parser = switch(), num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Logs")]
+    zap_devel: Option<bool>,
     /// Lines as JSON objects, or for eyes
     #[arg(long, value_enum, value_name = "ENCODER", help_heading = "Logs")]
     zap_encoder: Option<Encoder>,
@@ -74,12 +74,21 @@ fn level(text: &str) -> Result<&'static str, String> {
 }
 
 impl Zap {
+    /// For originals that are in development unless told otherwise.
+    pub fn developing(&self) -> Self {
+        Zap { zap_devel: Some(self.zap_devel.unwrap_or(true)), ..self.clone() }
+    }
+
+    fn is_developing(&self) -> bool {
+        self.zap_devel.unwrap_or(false)
+    }
+
     fn level(&self) -> &'static str {
-        self.zap_log_level.unwrap_or(if self.zap_devel { "debug" } else { "info" })
+        self.zap_log_level.unwrap_or(if self.is_developing() { "debug" } else { "info" })
     }
 
     fn encoder(&self) -> Encoder {
-        self.zap_encoder.unwrap_or(if self.zap_devel { Encoder::Console } else { Encoder::Json })
+        self.zap_encoder.unwrap_or(if self.is_developing() { Encoder::Console } else { Encoder::Json })
     }
 
     /// Starts logging to standard error. Does nothing if somebody else has.
@@ -89,7 +98,8 @@ impl Zap {
         let filter = if level == "off" {
             "off".into()
         } else {
-            format!("warn,quintet={level},quintet_kit={level},quintet_mlflow={level}")
+            let ours = ["quintet", "quintet_kit", "quintet_mlflow", "quintet_model_registry"];
+            ours.iter().fold("warn".to_owned(), |all, part| format!("{all},{part}={level}"))
         };
         let filter = EnvFilter::new(filter);
         let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
@@ -126,6 +136,9 @@ mod tests {
         };
         assert_eq!(read(&[]), ("info", Encoder::Json));
         assert_eq!(read(&["--zap-devel"]), ("debug", Encoder::Console));
+        let registry = |flags: &[&str]| zap(flags).unwrap().developing().encoder();
+        assert_eq!(registry(&[]), Encoder::Console);
+        assert_eq!(registry(&["--zap-devel=false"]), Encoder::Json);
         assert_eq!(
             read(&["--zap-devel=true", "--zap-encoder=json", "--zap-log-level=2"]),
             ("debug", Encoder::Json)

@@ -1,6 +1,7 @@
 //! A cluster for the processes under test: the plane in this process, reached over TLS and with tokens.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -16,7 +17,7 @@ use plane::listen::Authority;
 use plane::security::Security;
 use plane::workloads::Workloads;
 use quintet_api::mlflow::MLflow;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +40,12 @@ impl Cluster {
         let security = Security::enforced()
             .token(ADMIN, User::admin())
             .token("scraper", User::new("scraper", ["system:authenticated"]))
-            .token("nobody", User::new("nobody", ["system:authenticated"]));
+            .token("nobody", User::new("nobody", ["system:authenticated"]))
+            .token("fused", User::service_account("opendatahub", "quintet"))
+            .token(
+                "split",
+                User::service_account("opendatahub", "model-registry-operator-controller-manager"),
+            );
         let plane = Plane::builder().security(security).workloads(Workloads::new()).build();
         let authority = Arc::new(Authority::new("test").unwrap());
         let tls = authority.tls(&authority.server(&["127.0.0.1"]).unwrap()).unwrap();
@@ -55,9 +61,7 @@ impl Cluster {
             .unwrap();
         let client = plane.client_as(User::admin());
         let cluster = Cluster { plane, client, folder, _stop: stop.drop_guard() };
-        let mut home = Namespace::default();
-        home.metadata.name = Some("opendatahub".into());
-        Api::all(cluster.client.clone()).create(&PostParams::default(), &home).await.unwrap();
+        cluster.namespace("opendatahub").await;
         cluster
     }
 
@@ -112,6 +116,36 @@ impl Cluster {
 
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")
+    }
+
+    /// The same with another token.
+    pub(crate) fn kubeconfig_with(&self, token: &str) -> PathBuf {
+        let (own, path) = (self.kubeconfig(), self.folder.path().join(format!("kubeconfig-{token}")));
+        std::fs::write(&path, std::fs::read_to_string(own).unwrap().replace(ADMIN, token)).unwrap();
+        path
+    }
+
+    pub(crate) async fn namespace(&self, name: &str) {
+        let mut namespace = Namespace::default();
+        namespace.metadata.name = Some(name.into());
+        Api::all(self.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+    }
+
+    /// Applies what `quintet install` prints with these flags and settings; gives the objects.
+    pub(crate) fn install(&self, flags: &[&str], settings: &[(&str, &str)]) -> Vec<Value> {
+        let quintet = |arguments: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_quintet"));
+            command.env_clear().envs(settings.iter().copied()).current_dir(self.folder.path());
+            let done = command.args(arguments).output().unwrap();
+            assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+            done.stdout
+        };
+        let printed = quintet(&[&["install", "-o", "json"], flags].concat());
+        let objects: Vec<Value> = serde_json::from_slice(&printed).unwrap();
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        std::fs::write(self.folder.path().join("install.json"), list.to_string()).unwrap();
+        quintet(&["--kubeconfig", self.kubeconfig().to_str().unwrap(), "apply", "-f", "install.json"]);
+        objects
     }
 
     /// True if somebody wrote an object of this kind since the mark.

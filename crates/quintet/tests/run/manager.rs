@@ -10,7 +10,7 @@ use super::cluster::Cluster;
 use super::process::{Process, get, read};
 
 /// The program under the original's name.
-fn manager(folder: &Path) -> PathBuf {
+pub(crate) fn manager(folder: &Path) -> PathBuf {
     let path = folder.join("manager");
     if !path.exists() {
         symlink(env!("CARGO_BIN_EXE_quintet"), &path).unwrap();

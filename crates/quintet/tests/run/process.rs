@@ -1,6 +1,7 @@
 //! A process of ours, followed through its log and its ports.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -35,10 +36,20 @@ impl Process {
         Process { child, lines }
     }
 
-    /// `quintet run` against the cluster, every port a free one.
+    /// `quintet run` of MLflow against the cluster, every port a free one.
     pub(crate) fn run(cluster: &Cluster, flags: &[&str], environment: &[(&str, &str)]) -> Self {
+        Process::run_as(&cluster.kubeconfig(), "mlflow", flags, environment)
+    }
+
+    /// The same of any system, and as anybody.
+    pub(crate) fn run_as(
+        kubeconfig: &Path,
+        system: &str,
+        flags: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quintet"));
-        command.args(["run", "--operators", "mlflow"]).arg("--kubeconfig").arg(cluster.kubeconfig());
+        command.args(["run", "--operators", system]).arg("--kubeconfig").arg(kubeconfig);
         for port in ["--health-listen", "--metrics-listen", "--plain-metrics-listen"] {
             command.args([port, "127.0.0.1:0"]);
         }

@@ -9,9 +9,11 @@ use anyhow::Result;
 use kube::Client;
 use plane::Plane;
 use plane::hooks::User;
+use plane::webhook::Backend;
 use quintet_kit::fence::Fence;
 use quintet_kit::metrics::Metrics;
 use quintet_kit::run::{Health, Manager, Readiness, Settings};
+use quintet_kit::webhook::Webhooks;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -50,7 +52,14 @@ impl Operators {
         let health = serve::listen(anywhere, health, stop.child_token()).await?;
         let metrics = serve::listen(anywhere, serve::metrics(counted.clone()), stop.child_token()).await?;
         parts.serve(metrics, health);
-        let keeper = Keeper { client, counted, systems: systems.clone(), states: states.clone() };
+        let keeper = Keeper {
+            plane: plane.clone(),
+            namespace: namespace.into(),
+            client,
+            counted,
+            systems: systems.clone(),
+            states: states.clone(),
+        };
         Ok(Operators {
             states,
             health,
@@ -107,6 +116,8 @@ impl States {
 /// Runs one manager after the other, each with the systems that should run. They share its cache, so a system that is
 /// paused or resumed starts the others anew: at rest that costs a list per kind.
 struct Keeper {
+    plane: Plane,
+    namespace: String,
     client: Client,
     counted: Metrics,
     systems: Systems,
@@ -119,14 +130,32 @@ impl Keeper {
         while let Some(wanted) = stop.run_until_cancelled(active.next()).await {
             end(running.take()).await;
             let mut manager = Manager::new(self.client.clone(), self.counted.clone(), Settings::default());
-            for system in self.systems.iter().filter(|system| wanted.contains(system.name())) {
-                manager = manager.with(system.clone(), Fence::open());
+            for system in self.systems.iter() {
+                let runs = wanted.contains(system.name());
+                self.answer(system.webhooks(manager.hubs()), runs);
+                if runs {
+                    manager = manager.with(system.clone(), Fence::open());
+                }
             }
             self.states.now.send_replace(manager.readiness());
             let until = stop.child_token();
             running = Some((until.clone(), tokio::spawn(manager.run(until))));
         }
         end(running).await;
+    }
+}
+
+impl Keeper {
+    /// Lets webhooks answer for their Service in the plane, or no longer: what rests is not reached, as on a cluster.
+    fn answer(&self, hooks: Webhooks, runs: bool) {
+        let (services, backends) = (hooks.services().to_vec(), self.plane.webhook_backends());
+        let router = hooks.router(&self.counted);
+        for service in services {
+            match runs {
+                true => backends.insert(&self.namespace, &service, Backend::InProcess(router.clone())),
+                false => backends.remove(&self.namespace, &service),
+            }
+        }
     }
 }
 
