@@ -157,15 +157,6 @@ impl Chain {
         self.translator(cycle).is_none()
     }
 
-    /// The same before the body is known, by the model that the path names.
-    pub fn will_leave_response(&self, headers: &Headers) -> bool {
-        let external = self.steps.iter().find_map(|step| match &step.plugin {
-            Plugin::ModelProviderResolver(resolver) => resolver.claimed(headers),
-            _ => None,
-        });
-        self.leaves_response(&Cycle { external, ..Cycle::default() })
-    }
-
     fn translator(&self, cycle: &Cycle) -> Option<(&Step, &Provider)> {
         self.steps.iter().find_map(|step| match &step.plugin {
             Plugin::ApiTranslation(translation) => Some((step, translation.response(cycle)?)),

@@ -431,17 +431,7 @@ fn a_buffered_response_is_answered_in_one_piece() {
 /// The filter's configuration decides, not a flag that has to agree with it.
 #[test]
 fn the_body_mode_is_the_one_envoy_names() {
-    use envoy_types::pb::envoy::extensions::filters::http::ext_proc::v3::processing_mode::BodySendMode;
-    use envoy_types::pb::envoy::service::ext_proc::v3::ProtocolConfiguration;
-    let first = |mode: BodySendMode| {
-        let mut message = request_headers(&[(":path", "/llm/llama/x")], false);
-        message.protocol_config = Some(ProtocolConfiguration {
-            request_body_mode: mode.into(),
-            response_body_mode: mode.into(),
-            ..Default::default()
-        });
-        message
-    };
+    let first = |mode| by_envoy(request_headers(&[(":path", "/llm/llama/x")], false), mode);
     let body = request_body(br#"{"model":"llama"}"#, true);
     let mut talk = World::with(&PluginSpec::maas(), BodyMode::Buffered).talk();
     assert!(talk.say(first(BodySendMode::FullDuplexStreamed)).is_empty());
@@ -453,9 +443,9 @@ fn the_body_mode_is_the_one_envoy_names() {
     assert!(status.message().contains("FULL_DUPLEX_STREAMED or BUFFERED"), "{status}");
 }
 
+/// To Envoy the end of a stream means that the rest stays as it is; others are answered until they have enough.
 #[test]
 fn responses_that_nobody_changes_need_not_be_shown() {
-    use envoy_types::pb::envoy::extensions::filters::http::ext_proc::v3::processing_mode::BodySendMode;
     for (path, model, left) in [
         ("/llm/llama/v1/chat/completions", "llama", true),
         (GPT, "gpt-4o", true),
@@ -463,38 +453,34 @@ fn responses_that_nobody_changes_need_not_be_shown() {
         (CLAUDE, "claude-x", false),
         ("/llm/azure/v1/chat/completions", "gpt-az", false),
     ] {
-        for mode in [BodyMode::Duplex, BodyMode::Buffered] {
-            let mut talk = World::with(&PluginSpec::maas(), mode).talk();
-            let mut answers = talk.say(request_headers(&[(":path", path)], false));
+        for mode in [BodySendMode::FullDuplexStreamed, BodySendMode::Buffered] {
             let body = json!({"model": model, "messages": [{"role": "user", "content": "Hi"}]}).to_string();
-            answers.extend(talk.say(request_body(body.as_bytes(), true)));
-            let told = answers[0].mode_override.as_ref();
-            // With full-duplex bodies Envoy would not listen.
-            assert_eq!(told.is_some(), left && mode == BodyMode::Buffered, "{path} {mode:?}");
-            assert!(answers[1..].iter().all(|answer| answer.mode_override.is_none()), "with headers only");
-            if let Some(told) = told {
-                assert_eq!(told.response_body_mode(), BodySendMode::None);
-                assert_eq!(told.request_body_mode(), BodySendMode::Buffered, "the request's mode stays");
-            }
-            // An Envoy that shows the response all the same gets an answer.
-            let shown = talk.say(response_headers(JSON, false));
-            assert_eq!(shown.is_empty(), !left && mode == BodyMode::Duplex);
+            let mut messages = vec![
+                by_envoy(request_headers(&[(":path", path)], false), mode),
+                request_body(body.as_bytes(), true),
+                response_headers(JSON, false),
+                response_body(br#"{"choices":[]}"#, true),
+            ];
+            let answers = World::new().run(messages.clone());
+            let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+            assert_eq!(kinds(&answers[..2]), ["request_headers", "request_body"]);
+            assert_eq!(answers.len() == 2, left, "{path} {mode:?}: {:?}", kinds(&answers));
+
+            messages[0].protocol_config = None;
+            assert!(World::new().run(messages).len() > 2, "somebody else has to be answered");
         }
     }
 }
 
-/// The path said "nothing to translate" and the body arrives after the model has been given to another provider.
+/// As long as something of the request is to come, the stream stays open.
 #[test]
-fn a_model_that_changes_between_headers_and_body_is_not_answered_untranslated() {
-    let world = World::with(&PluginSpec::maas(), BodyMode::Buffered);
-    let headers = request_headers(&[(":path", "/llm/new/v1/chat/completions")], false);
-    let mut session = quintet_payload::extproc::Session::new(&world.settings);
-    let mut answers = Default::default();
-    futures::executor::block_on(session.handle(headers, &mut answers)).unwrap();
-    world.stores.models.insert(key("new"), model("anthropic", "new-x", "k"));
-    let body = json!({"model": "new-x", "messages": [{"role": "user", "content": "Hi"}]}).to_string();
-    let refused =
-        futures::executor::block_on(session.handle(request_body(body.as_bytes(), true), &mut answers));
-    let refused = refused.unwrap_err().to_string();
-    assert_eq!(refused, "inference error: ServiceUnavailable - the model has just been changed, try again");
+fn a_request_with_trailers_is_over_after_them() {
+    let messages = vec![
+        by_envoy(request_headers(&[(":path", "/llm/llama/x")], false), BodySendMode::FullDuplexStreamed),
+        request_body(br#"{"model":"llama"}"#, false),
+        request_trailers(),
+        response_headers(JSON, false),
+    ];
+    let answers: Vec<_> = World::new().run(messages).into_iter().map(Result::unwrap).collect();
+    assert_eq!(kinds(&answers), ["request_headers", "request_body", "request_trailers"]);
 }

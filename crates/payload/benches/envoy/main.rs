@@ -10,6 +10,7 @@
 
 mod load;
 mod model;
+mod nothing;
 mod service;
 
 use std::time::Duration;
@@ -33,6 +34,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     match words.as_slice() {
         ["serve"] => runtime.block_on(service::serve()),
+        ["serve-nothing"] => runtime.block_on(nothing::serve()),
         ["memory", count] => runtime.block_on(memory(count.parse().expect("a number of requests"))),
         [] => runtime.block_on(compare()),
         _ => {
@@ -46,9 +48,12 @@ async fn compare() {
     let seconds = std::env::var("BENCH_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3);
     let round = Duration::from_secs(seconds);
     let upstream = model::start().await;
-    let service = Service::start();
+    let service = Service::start("serve");
+    let nothing = Service::start("serve-nothing");
     let ext_proc = |mode| Some(ExtProc { address: service.address, tls: false, mode });
     let without = envoy(upstream, None);
+    let unchanged =
+        envoy(upstream, Some(ExtProc { address: nothing.address, tls: false, mode: BodyMode::Duplex }));
     let duplex = envoy(upstream, ext_proc(BodyMode::Duplex));
     let buffered = envoy(upstream, ext_proc(BodyMode::Buffered));
 
@@ -62,7 +67,11 @@ async fn compare() {
             ("openai", "/llm/gpt/v1/chat/completions", "gpt"),
             ("anthropic", "/llm/claude/v1/chat/completions", "claude"),
         ] {
-            for (mode, with) in [("duplex", &duplex), ("buffered", &buffered)] {
+            let mut kinds = vec![("duplex", &duplex), ("buffered", &buffered)];
+            if case == "internal" {
+                kinds.push(("a processor that does nothing, duplex", &unchanged));
+            }
+            for (mode, with) in kinds {
                 let load = Load { connections: 16, path, body: load::chat(model, thinking) };
                 let (mut plain, mut processed) = (Measured::default(), Measured::default());
                 for _ in 0..3 {
@@ -116,7 +125,7 @@ async fn compare() {
 /// Runs `count` requests and tells the service's memory on the way.
 async fn memory(count: u64) {
     let upstream = model::start().await;
-    let service = Service::start();
+    let service = Service::start("serve");
     let with =
         envoy(upstream, Some(ExtProc { address: service.address, tls: false, mode: BodyMode::Duplex }));
     println!("| requests | resident, KiB |\n|---|---|\n| 0 | {} |", service.resident_kib());

@@ -16,11 +16,10 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts this program again, as the service.
-    pub(crate) fn start() -> Service {
+    /// Starts this program again, as the service (`serve`), or as one that changes nothing (`serve-nothing`).
+    pub(crate) fn start(which: &str) -> Service {
         let program = std::env::current_exe().expect("this program");
-        let mut child =
-            Command::new(program).arg("serve").stdout(Stdio::piped()).spawn().expect("the service");
+        let mut child = Command::new(program).arg(which).stdout(Stdio::piped()).spawn().expect("the service");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("an address");
         Service { address: line.trim().parse().expect("an address"), child }

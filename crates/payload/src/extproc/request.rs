@@ -14,8 +14,8 @@ use super::wire::{self, HttpBody, HttpHeaders, Side};
 pub(super) struct RequestSide {
     pub(super) mode: BodyMode,
     state: State,
-    /// Envoy was told not to show us the response.
-    response_left: bool,
+    /// The last of the request has been answered.
+    answered: bool,
 }
 
 enum State {
@@ -30,7 +30,12 @@ enum State {
 impl RequestSide {
     pub(super) fn new(settings: &Settings) -> RequestSide {
         let state = State::Collecting { headers: Headers::default(), buffer: Buffer::new(&settings.limits) };
-        RequestSide { mode: settings.mode, state, response_left: false }
+        RequestSide { mode: settings.mode, state, answered: false }
+    }
+
+    /// True if nothing more comes from the client.
+    pub(super) fn is_answered(&self) -> bool {
+        self.answered
     }
 
     pub(super) fn headers(
@@ -47,6 +52,7 @@ impl RequestSide {
             settings.chain.bodyless(&mut headers);
             answers.push_back(answer_to(&headers));
             self.state = if message.end_of_stream { State::Done } else { State::Passing };
+            self.answered = message.end_of_stream;
             return Ok(());
         }
         let announced = headers.text("content-length").and_then(|length| length.trim().parse::<u64>().ok());
@@ -54,12 +60,7 @@ impl RequestSide {
             return Err(too_large(settings, Overflow::Body));
         }
         if self.mode == BodyMode::Buffered {
-            // The body is not known yet, but the path says which model is asked.
-            self.response_left = settings.chain.will_leave_response(&headers);
-            answers.push_back(match self.response_left {
-                true => wire::response_left(),
-                false => wire::headers_unchanged(Side::Request),
-            });
+            answers.push_back(wire::headers_unchanged(Side::Request));
         }
         self.state = State::Collecting { headers, buffer: Buffer::new(&settings.limits) };
         Ok(())
@@ -92,6 +93,7 @@ impl RequestSide {
             },
             State::Done => answers.push_back(wire::body(Side::Request, None)),
         }
+        self.answered = message.end_of_stream;
         Ok(())
     }
 
@@ -106,6 +108,7 @@ impl RequestSide {
             self.finish(settings, cycle, false, answers).await?;
         }
         answers.push_back(wire::trailers(Side::Request));
+        self.answered = true;
         Ok(())
     }
 
@@ -124,10 +127,6 @@ impl RequestSide {
         let mut exchange = Exchange::new(headers, buffer.take());
         settings.chain.request(&mut exchange).await?;
         *cycle = std::mem::take(&mut exchange.cycle);
-        if self.response_left && !settings.chain.leaves_response(cycle) {
-            let message = "the model has just been changed, try again";
-            return Err(Failure::refused(Code::ServiceUnavailable, message));
-        }
         let changed = exchange.changed_body();
         match self.mode {
             BodyMode::Duplex => {

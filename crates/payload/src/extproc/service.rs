@@ -81,7 +81,12 @@ impl<M: Stream<Item = Result<ProcessingRequest, Status>> + Send + Unpin> Convers
             // A bug that one request uncovers must not end the others.
             let handled = AssertUnwindSafe(session.handle(message, &mut self.answers)).catch_unwind().await;
             let failure = match handled {
-                Ok(Ok(())) => continue,
+                Ok(Ok(())) => {
+                    if session.is_over() {
+                        self.session = None;
+                    }
+                    continue;
+                }
                 Ok(Err(failure)) => failure,
                 Err(_) => {
                     tracing::error!("a panic while processing this request");

@@ -52,6 +52,8 @@ pub struct Session {
     cycle: Cycle,
     request: RequestSide,
     response: ResponseSide,
+    /// Whether it is Envoy that asks: it says in its first message how it was set up.
+    asked_by_envoy: bool,
 }
 
 impl Session {
@@ -61,6 +63,7 @@ impl Session {
             request: RequestSide::new(settings),
             response: ResponseSide::new(settings),
             cycle: Cycle::default(),
+            asked_by_envoy: false,
             settings: settings.clone(),
         }
     }
@@ -68,6 +71,7 @@ impl Session {
     /// Takes one message and adds what is to be answered now.
     pub async fn handle(&mut self, message: ProcessingRequest, answers: &mut Answers) -> Result<(), Failure> {
         if let Some(config) = &message.protocol_config {
+            self.asked_by_envoy = true;
             self.request.mode = mode(config.request_body_mode, self.settings.mode)?;
             self.response.mode = mode(config.response_body_mode, self.settings.mode)?;
         }
@@ -83,6 +87,15 @@ impl Session {
             Request::ResponseTrailers(_) => self.response.trailers(settings, &self.cycle, answers),
         }
         Ok(())
+    }
+
+    /// True if the stream may end: the request is answered, and nobody changes its response.
+    ///
+    /// To Envoy the end of a stream means that all the rest stays as it is. So a response that nobody translates is not
+    /// sent to us and back, and a model that thinks for minutes keeps no stream open. Others than Envoy may not know
+    /// that: they are answered until they have enough.
+    pub fn is_over(&self) -> bool {
+        self.asked_by_envoy && self.request.is_answered() && self.settings.chain.leaves_response(&self.cycle)
     }
 }
 

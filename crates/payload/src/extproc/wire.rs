@@ -2,10 +2,6 @@
 
 use bytes::Bytes;
 use envoy_types::pb::envoy::config::core::v3::{HeaderMap, HeaderValue, HeaderValueOption};
-use envoy_types::pb::envoy::extensions::filters::http::ext_proc::v3::ProcessingMode;
-use envoy_types::pb::envoy::extensions::filters::http::ext_proc::v3::processing_mode::{
-    BodySendMode, HeaderSendMode,
-};
 use envoy_types::pb::envoy::service::ext_proc::v3 as pb;
 use envoy_types::pb::envoy::r#type::v3::HttpStatus;
 
@@ -44,22 +40,6 @@ pub fn headers_unchanged(side: Side) -> ProcessingResponse {
 /// An answer to headers that changes some, and makes Envoy choose the route anew.
 pub fn headers_changed(side: Side, changes: &Changes) -> ProcessingResponse {
     headers(side, Some(common(changes, None)))
-}
-
-/// An answer to request headers that changes nothing, and tells Envoy not to show us the response: half of the messages,
-/// and no buffer between a model and its client. For filters in mode `BUFFERED`: with `FULL_DUPLEX_STREAMED` Envoy does
-/// not listen to it. One that does not allow it shows the response as before.
-pub fn response_left() -> ProcessingResponse {
-    let mut answer = headers_unchanged(Side::Request);
-    answer.mode_override = Some(ProcessingMode {
-        request_header_mode: HeaderSendMode::Send.into(),
-        request_body_mode: BodySendMode::Buffered.into(),
-        request_trailer_mode: HeaderSendMode::Skip.into(),
-        response_header_mode: HeaderSendMode::Skip.into(),
-        response_body_mode: BodySendMode::None.into(),
-        response_trailer_mode: HeaderSendMode::Skip.into(),
-    });
-    answer
 }
 
 /// An answer to a body in one piece; without changes, it stays as it is.

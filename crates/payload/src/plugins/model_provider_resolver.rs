@@ -24,13 +24,6 @@ impl ModelProviderResolver {
         headers.claimed_model().is_some_and(|(ns, name)| self.stores.models.get(ns, name).is_some())
     }
 
-    /// The external model that the path names, whatever the body will say.
-    pub fn claimed(&self, headers: &Headers) -> Option<External> {
-        let (namespace, name) = headers.claimed_model()?;
-        let model = self.stores.models.get(namespace, name)?;
-        Some(external(namespace, &model))
-    }
-
     pub(super) fn request(&self, exchange: &mut Exchange) -> Result<(), Failure> {
         let model = exchange.body_text("model").filter(|model| !model.is_empty());
         let Some((namespace, name)) = exchange.headers.claimed_model() else {

@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use envoy_types::pb::envoy::config::core::v3::{HeaderMap, HeaderValue};
-use envoy_types::pb::envoy::service::ext_proc::v3::{CommonResponse, body_mutation::Mutation};
+pub use envoy_types::pb::envoy::extensions::filters::http::ext_proc::v3::processing_mode::BodySendMode;
+use envoy_types::pb::envoy::service::ext_proc::v3::{
+    CommonResponse, ProtocolConfiguration, body_mutation::Mutation,
+};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use quintet_payload::chain::Chain;
@@ -231,6 +234,14 @@ fn headers(pairs: &[(&str, &str)], end_of_stream: bool) -> HttpHeaders {
 
 pub fn request_headers(pairs: &[(&str, &str)], end: bool) -> ProcessingRequest {
     message(Request::RequestHeaders(headers(pairs, end)))
+}
+
+/// The same message as Envoy's first one: it names the mode of the bodies.
+pub fn by_envoy(mut message: ProcessingRequest, mode: BodySendMode) -> ProcessingRequest {
+    let (request_body_mode, response_body_mode) = (mode.into(), mode.into());
+    message.protocol_config =
+        Some(ProtocolConfiguration { request_body_mode, response_body_mode, ..Default::default() });
+    message
 }
 
 pub fn request_body(body: &[u8], end_of_stream: bool) -> ProcessingRequest {
