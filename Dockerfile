@@ -10,8 +10,8 @@ RUN apk add --no-cache build-base
 WORKDIR /src
 COPY . .
 # On Alpine the host's target is musl, and what it links is static.
-RUN cargo build --release --locked --package quintet \
- && install -D target/release/quintet /image/usr/bin/quintet \
+RUN cargo build --profile dist --locked --package quintet \
+ && install -D target/dist/quintet /image/usr/bin/quintet \
  && install -d -m 1777 /image/tmp \
  && for name in manager bbr maas-api; do ln -s usr/bin/quintet "/image/$name"; done
 
