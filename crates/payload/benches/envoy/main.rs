@@ -141,7 +141,7 @@ async fn memory(count: u64) {
             let load = Load { connections: 16, path, body: load::chat(model, Duration::ZERO) };
             done += load.run(with.listener, Duration::from_secs(2)).await.count();
         }
-        if done >= tell {
+        if done >= tell || done >= count {
             println!("| {done} | {} |", service.resident_kib());
             tell = done + count / 10;
         }
