@@ -6,11 +6,11 @@ use std::sync::Arc;
 use axum::extract::ws::{Message, WebSocket};
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::channels::framed;
+use super::relay::relay;
 use super::target::Target;
 use crate::server::params::Params;
 use crate::status::{Error, Result};
@@ -85,26 +85,5 @@ async fn forward(
             return;
         }
     };
-    let (mut reader, mut writer) = tokio::io::split(stream);
-    let inward = async {
-        while let Some(bytes) = received.recv().await {
-            if writer.write_all(&bytes).await.is_err() {
-                break;
-            }
-        }
-        let _ = writer.shutdown().await;
-        std::future::pending().await // what is still to come is read
-    };
-    let outward = async {
-        let mut buffer = vec![0; 16 * 1024];
-        while let Ok(read @ 1..) = reader.read(&mut buffer).await {
-            if sender.send(framed(data, &buffer[..read])).await.is_err() {
-                return;
-            }
-        }
-    };
-    tokio::select! {
-        () = inward => {}
-        () = outward => {}
-    }
+    relay(stream, &mut received, &sender, |bytes| framed(data, bytes)).await;
 }

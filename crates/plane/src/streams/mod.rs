@@ -6,6 +6,7 @@
 
 mod channels;
 mod forward;
+mod relay;
 mod spdy;
 mod target;
 

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use axum::extract::ws::{Message, WebSocket};
 use bytes::{Bytes, BytesMut};
 use futures::{SinkExt, StreamExt};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::relay::relay;
 use super::target::Target;
 use frames::Frame;
 use headers::{Packer, Unpacker};
@@ -162,29 +162,9 @@ impl Wires {
     async fn connect(mut self, target: Arc<Target>, port: u16) {
         match target.connect(port).await {
             Ok(stream) => {
-                let (mut reader, mut writer) = tokio::io::split(stream);
-                let (received, sender, data) = (&mut self.received, &self.sender, self.data);
-                let inward = async {
-                    while let Some(bytes) = received.recv().await {
-                        if writer.write_all(&bytes).await.is_err() {
-                            break;
-                        }
-                    }
-                    let _ = writer.shutdown().await;
-                    std::future::pending().await // what is still to come is read
-                };
-                let outward = async {
-                    let mut buffer = vec![0; 16 * 1024];
-                    while let Ok(read @ 1..) = reader.read(&mut buffer).await {
-                        if sender.send(frames::data(data, false, &buffer[..read])).await.is_err() {
-                            return;
-                        }
-                    }
-                };
-                tokio::select! {
-                    () = inward => {}
-                    () = outward => {}
-                }
+                let data = self.data;
+                relay(stream, &mut self.received, &self.sender, |bytes| frames::data(data, false, bytes))
+                    .await;
             }
             Err(error) => {
                 let told = format!("an error occurred forwarding {port}: {error}");
