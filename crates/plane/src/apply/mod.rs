@@ -84,9 +84,9 @@ pub struct Other<'a> {
     pub after: &'a Value,
 }
 
-/// Whether a whole object has only what its schema declares, with the types it declares.
-pub fn fits(schema: &Schema, object: &Value) -> bool {
-    Typed::Object(schema).check(object, true).is_empty()
+/// What a whole object has that its schema does not declare, or declares otherwise.
+pub fn misfit(schema: &Schema, object: &Value) -> Option<String> {
+    type_errors(Typed::Object(schema).check(object, true))
 }
 
 /// One field that another manager has set to another value.

@@ -42,14 +42,14 @@ impl Write<'_> {
     }
 
     /// Books a change of `old`. What managers wrote in other versions is compared in those.
-    pub(super) async fn book_change(&self, old: &Value, object: &mut Value) -> Result<()> {
+    pub(super) async fn book_change(&self, old: &Value, object: &mut Value) {
         let mut versions: Vec<&str> = entries(old).filter_map(|entry| entry["apiVersion"].as_str()).collect();
         versions.sort_unstable();
         versions.dedup();
         versions.retain(|version| *version != self.resource.api_version.as_ref());
         if versions.is_empty() || !self.resource.is_custom() || self.subresource == "scale" {
             self.book(Some(old), object);
-            return Ok(());
+            return;
         }
         let catalog = self.plane.catalog();
         let mut seen = Vec::new();
@@ -58,23 +58,20 @@ impl Write<'_> {
             let Some(resource) = catalog.kind(&kind) else { continue };
             let both = vec![apply::without_managed_fields(old), apply::without_managed_fields(object)];
             let Ok(both) = versions::in_version(self.plane, resource, both).await else {
-                forget(object);
-                return Ok(());
+                return forget(object);
             };
             seen.push((resource.clone(), both));
         }
         let mut others = Vec::new();
         for (resource, both) in &seen {
             let (Some(schema), [before, after]) = (resource.schema(), both.as_slice()) else { continue };
-            if [before, after].into_iter().any(|object| !apply::fits(schema, object)) {
+            if [before, after].into_iter().any(|object| apply::misfit(schema, object).is_some()) {
                 // The real server cannot compare what its schema does not declare, and gives up the whole book.
-                forget(object);
-                return Ok(());
+                return forget(object);
             }
             others.push(Other { api_version: &resource.api_version, schema, before, after });
         }
         self.with_context(&others, |context| apply::record_update(context, Some(old), object));
-        Ok(())
     }
 
     /// Applies a configuration to the live object, or to none.
@@ -83,7 +80,7 @@ impl Write<'_> {
         let applied = self
             .with_context(&[], |context| apply::apply(context, live, &config, force))
             .ok_or_else(|| Error::internal("this kind has no schema to apply by"))?;
-        applied.map_err(|error| match &error {
+        let applied = applied.map_err(|error| match &error {
             ApplyError::BadRequest(_) => Error::bad_request(error.to_string()),
             ApplyError::Typed(_) => Error::bare(error.to_string()),
             ApplyError::Conflicts(conflicts) => {
@@ -98,7 +95,28 @@ impl Write<'_> {
                 Error::new(409, "Conflict", error.to_string())
                     .with_details(Details { causes, ..Details::default() })
             }
-        })
+        })?;
+        match self.misfit_of_last_version(live, &applied) {
+            Some(text) => Err(Error::bare(text)),
+            None => Ok(applied),
+        }
+    }
+
+    /// Why an applied object cannot be seen in the version that this manager applied in before, as it must be to find
+    /// what it no longer applies. With a conversion webhook it is compared in the version of the request.
+    fn misfit_of_last_version(&self, live: Option<&Value>, applied: &Value) -> Option<String> {
+        let custom = self.resource.custom.as_ref().filter(|c| c.conversion["strategy"] != "Webhook")?;
+        let last = entries(live?).find(|entry| {
+            entry["operation"] == "Apply"
+                && entry["manager"] == self.manager
+                && entry["subresource"].as_str().unwrap_or_default() == self.subresource
+        })?;
+        let version = last["apiVersion"].as_str().filter(|v| *v != self.resource.api_version.as_ref())?;
+        let kind = GroupVersionKind::from_api_version(version, &self.resource.gvk.kind);
+        let catalog = self.plane.catalog();
+        let other =
+            catalog.kind(&kind).filter(|other| other.custom.as_ref().is_some_and(|o| o.crd == custom.crd))?;
+        apply::misfit(other.schema()?, &apply::without_managed_fields(applied))
     }
 
     /// What this subresource resets is not applied either.

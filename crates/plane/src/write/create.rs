@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Outcome, Source, Write, metadata, shape};
+use super::{Outcome, Source, Write, metadata, shape, versions};
 use crate::clock;
 use crate::hooks::Operation;
 use crate::life;
@@ -77,7 +77,7 @@ impl Write<'_> {
             if self.dry_run {
                 return match store.get(&resource.table, &key(self.namespace, &name)) {
                     Some(_) => Err(Error::already_exists(&resource.names, &name)),
-                    None => Ok(Outcome::Dry(object)),
+                    None => versions::there_and_back(self.plane, resource, object).await.map(Outcome::Dry),
                 };
             }
             let draft = self.draft(object).await?;

@@ -11,7 +11,7 @@ use crate::hooks::Operation;
 use crate::life;
 use crate::server::params::Params;
 use crate::status::{Error, FieldError, Result};
-use crate::store::{Expect, Object, Refused, key};
+use crate::store::{Expect, Object, Refused};
 
 /// What becomes of dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,14 +93,8 @@ impl DeleteOptions {
 impl Write<'_> {
     /// Deletes an object.
     pub(crate) async fn delete(&self, name: &str, options: &DeleteOptions) -> Result<Deleted> {
-        let names = &self.resource.names;
-        let key = key(self.namespace, name);
         loop {
-            let live = self
-                .plane
-                .store()
-                .get(&self.resource.table, &key)
-                .ok_or_else(|| Error::not_found(names, name))?;
+            let live = self.live(name)?;
             self.preconditions(name, &live, options)?;
             match self.delete_attempt(name, &live, options).await {
                 Ok(Some(deleted)) => return Ok(deleted),

@@ -33,7 +33,7 @@ use crate::resource::Resource;
 use crate::server::Warnings;
 use crate::server::params::FieldValidation;
 use crate::status::{Error, FieldError, Result};
-use crate::store::{Draft, Object};
+use crate::store::{Draft, Object, key};
 
 /// One write on its way.
 pub(crate) struct Write<'a> {
@@ -114,6 +114,14 @@ impl<'a> Write<'a> {
         }
     }
 
+    /// The object as it is now.
+    fn live(&self, name: &str) -> Result<Arc<Object>> {
+        self.plane
+            .store()
+            .get(&self.resource.table, &key(self.namespace, name))
+            .ok_or_else(|| Error::not_found(&self.resource.names, name))
+    }
+
     /// The refusal of an invalid object. Events of either group are refused as those of the core one.
     fn invalid(&self, name: &str, errors: &[FieldError]) -> Error {
         let names = &self.resource.names;
@@ -142,6 +150,6 @@ impl<'a> Write<'a> {
         let stored = versions::to_stored(self.plane, self.resource, object).await?;
         let fields =
             self.resource.fields.iter().map(|field| (field.name.clone(), field.read(&stored))).collect();
-        Ok(Draft::new(&stored, versions::kept_in(self.resource), fields))
+        Ok(Draft::new(&stored, self.resource.stored_version.clone(), fields))
     }
 }

@@ -25,14 +25,8 @@ impl Write<'_> {
         is_put: bool,
         edit: impl Fn(&Value) -> Result<Edit> + Send + Sync,
     ) -> Result<Outcome> {
-        let names = &self.resource.names;
-        let key = key(self.namespace, name);
         loop {
-            let live = self
-                .plane
-                .store()
-                .get(&self.resource.table, &key)
-                .ok_or_else(|| Error::not_found(names, name))?;
+            let live = self.live(name)?;
             match self.attempt(name, is_put, &live, &edit).await? {
                 Some(outcome) => return Ok(outcome),
                 None => tokio::task::yield_now().await,
@@ -63,7 +57,7 @@ impl Write<'_> {
         shape::complete(resource, &mut object);
         metadata::tidy(&mut object, self.warnings);
         if !self.applied {
-            self.book_change(&old, &mut object).await?;
+            self.book_change(&old, &mut object).await;
         }
         let before = object.clone();
         let mut object = self.mutate(Operation::Update, name, object, &old).await?;
@@ -73,7 +67,7 @@ impl Write<'_> {
             shape::prune(resource, &mut object, self.applied);
             shape::complete(resource, &mut object);
             metadata::tidy(&mut object, self.warnings);
-            self.book_change(&before, &mut object).await?;
+            self.book_change(&before, &mut object).await;
         }
 
         life::prepare_update(resource, &mut object);
@@ -92,12 +86,12 @@ impl Write<'_> {
         metadata::of(&mut object).insert("resourceVersion".into(), live.revision.to_string().into());
         self.admit(Operation::Update, name, &object, &old).await?;
         if self.dry_run {
-            return Ok(Some(Outcome::Dry(object)));
+            let answer = versions::there_and_back(self.plane, resource, object).await?;
+            return Ok(Some(Outcome::Dry(answer)));
         }
         let gone = object["metadata"]["deletionTimestamp"].is_string() && !life::held(resource, &object);
         // A write of the same content in a new storage version still counts: that is how objects are migrated.
-        let kept_in = versions::kept_in(resource);
-        let migrates = kept_in == resource.stored_version && live.stored_version != kept_in;
+        let migrates = live.stored_version != resource.stored_version;
         let same = apply::unchanged(&old, &object) && !migrates;
         if same && !gone {
             let live = self.plane.store().get(&resource.table, &live.key());

@@ -12,22 +12,34 @@ use crate::store::{Draft, Object};
 
 /// The object as the resource's version shows it, with `apiVersion` and `kind`.
 pub(crate) async fn present(plane: &Plane, resource: &Resource, object: &Object) -> Result<Value> {
-    let mut value = object.to_value();
+    show(plane, resource, object.to_value(), &object.stored_version).await
+}
+
+/// A stored object as the resource's version shows it.
+async fn show(plane: &Plane, resource: &Resource, mut value: Value, stored: &str) -> Result<Value> {
     if translate::differs(resource) {
         translate::shown(resource, &mut value);
-    } else if webhook_needed(resource, &object.stored_version) {
-        type_meta(&mut value, resource, &object.stored_version);
-        let conversion = resource.custom.as_ref().map(|c| &c.conversion).unwrap_or(&Value::Null);
-        let mut converted = plane.hooks().convert.convert(conversion, &resource.gvk, vec![value]).await?;
+    } else if webhook_needed(resource, stored) {
+        type_meta(&mut value, resource, stored);
+        let mut converted = in_version(plane, resource, vec![value]).await?;
         value = converted.pop().unwrap_or_default();
     }
     type_meta(&mut value, resource, &resource.gvk.version);
-    if let Some(custom) = resource.custom.as_ref().filter(|_| other_version(resource, &object.stored_version))
-    {
+    if let Some(custom) = resource.custom.as_ref().filter(|_| other_version(resource, stored)) {
         // What this version does not know goes. Its defaults do not come: a real server sets those of the stored version.
         schema::prune(&custom.structural, &mut value, true);
     }
     Ok(value)
+}
+
+/// What a dry run answers: the object after the way to the store and back, on which a version may lose what another
+/// does not know.
+pub(super) async fn there_and_back(plane: &Plane, resource: &Resource, object: Value) -> Result<Value> {
+    if !other_version(resource, &resource.stored_version) {
+        return Ok(object);
+    }
+    let stored = to_stored(plane, resource, object).await?;
+    show(plane, resource, stored, &resource.stored_version).await
 }
 
 /// The same for many; objects already in that version are passed on as they are.
@@ -57,14 +69,15 @@ pub(crate) async fn present_all(
 pub(super) async fn to_stored(plane: &Plane, resource: &Resource, mut object: Value) -> Result<Value> {
     if translate::differs(resource) {
         translate::stored(resource, &mut object);
-    } else if webhook_needed(resource, &resource.stored_version) {
+    } else if other_version(resource, &resource.stored_version) {
         let to = GroupVersionKind { version: resource.stored_version.clone(), ..resource.gvk.clone() };
         let conversion = resource.custom.as_ref().map(|c| &c.conversion).unwrap_or(&Value::Null);
         let mut converted = plane.hooks().convert.convert(conversion, &to, vec![object]).await?;
         object = converted.pop().unwrap_or_default();
         if let Some(custom) = plane.catalog().kind(&to).and_then(|stored| stored.custom.clone()) {
-            // What the stored version does not know is lost, whatever the webhook leaves in.
+            // What the stored version does not know is lost, whatever the way there leaves in; its defaults come.
             schema::prune(&custom.structural, &mut object, true);
+            schema::default(&custom.structural, &mut object);
         }
     }
     Ok(object)
@@ -79,15 +92,6 @@ pub(super) async fn in_version(plane: &Plane, to: &Resource, objects: Vec<Value>
 /// Whether a custom resource is stored in another version than the one spoken.
 fn other_version(resource: &Resource, stored: &str) -> bool {
     resource.is_custom() && stored != resource.gvk.version.as_ref()
-}
-
-/// The version whose schema a written object follows. Without a webhook it is kept as written: each version reads from
-/// it what it knows, and nothing another version knows is lost.
-pub(super) fn kept_in(resource: &Resource) -> Arc<str> {
-    match &resource.custom {
-        Some(custom) if custom.conversion["strategy"] != "Webhook" => resource.gvk.version.clone(),
-        _ => resource.stored_version.clone(),
-    }
 }
 
 fn webhook_needed(resource: &Resource, stored: &str) -> bool {
