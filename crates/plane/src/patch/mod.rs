@@ -43,7 +43,7 @@ pub fn too_deep(value: &Value) -> bool {
 }
 
 /// The word Go uses for a JSON value of the wrong type.
-fn go_kind(value: &Value) -> &'static str {
+pub(crate) fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

@@ -76,7 +76,8 @@ fn anything(schema: &Schema) -> bool {
     schema.properties.is_empty()
         && schema.items.is_none()
         && matches!(schema.additional, Additional::None)
-        && { schema.kind.is_none() }
+        && schema.kind.is_none()
+        && !schema.int_or_string
 }
 
 #[cfg(test)]

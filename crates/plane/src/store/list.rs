@@ -23,6 +23,17 @@ pub struct Listing<'a> {
     pub matches: &'a (dyn Fn(&Object) -> bool + Sync),
 }
 
+impl<'a> Listing<'a> {
+    /// All that matches, as it is now.
+    pub fn now(
+        table: &'a TableId,
+        namespace: &'a str,
+        matches: &'a (dyn Fn(&Object) -> bool + Sync),
+    ) -> Listing<'a> {
+        Listing { table, namespace, revision: None, start: "", limit: 0, matches }
+    }
+}
+
 /// A list, or one page of it.
 #[derive(Debug)]
 pub struct Page {
@@ -37,6 +48,12 @@ pub struct Page {
 }
 
 impl Store {
+    /// All objects of a namespace, or of all when it is empty, as they are now.
+    pub fn all(&self, table: &TableId, namespace: &str) -> Vec<Arc<Object>> {
+        // What is now is neither compacted nor to come.
+        self.list(Listing::now(table, namespace, &|_| true)).map(|page| page.objects).unwrap_or_default()
+    }
+
     /// Lists objects. A resource without a table has none.
     pub fn list(&self, listing: Listing<'_>) -> Result<Page, Unavailable> {
         let state = self.state.read();

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 
 use super::continuation::Continuation;
 use super::read::{fresh, parse_version};
+use super::writes::delete_options;
 use crate::selector::{FieldSelector, LabelSelector};
-use crate::server::{Ctx, Shape, Warnings, answer, body};
+use crate::server::{Ctx, Shape, Warnings, answer};
 use crate::status::{Error, FieldError, Result};
 use crate::store::{Facts, Listing, Object, Unavailable};
-use crate::write::{DeleteOptions, Write, present_all};
+use crate::write::{Write, present_all};
 
 /// Both selectors of a request.
 #[derive(Debug, Clone, Default)]
@@ -230,22 +231,10 @@ pub(super) fn check_options(ctx: &Ctx) -> Result<()> {
 /// Deletes what the selectors match, one by one, and answers the list of it.
 pub(crate) async fn delete_collection(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
     check_options(ctx)?;
-    let bytes = body::read(request).await?;
-    let content = if bytes.is_empty() {
-        Value::Null
-    } else {
-        body::decode_any(&ctx.headers, &bytes, "DeleteOptions")?.value
-    };
-    let options = DeleteOptions::parse(&content, &ctx.params)?;
+    let options = delete_options(ctx, request).await?;
     let selection = Selection::parse(ctx)?;
-    let listing = Listing {
-        table: &ctx.resource.table,
-        namespace: ctx.namespace(),
-        revision: None,
-        start: "",
-        limit: 0,
-        matches: &|object| selection.matches(&object.facts),
-    };
+    let matches = |object: &Object| selection.matches(&object.facts);
+    let listing = Listing::now(&ctx.resource.table, ctx.namespace(), &matches);
     let page = ctx.plane.store().list(listing).map_err(|why| unavailable(&why, None, None))?;
     let quiet = Warnings::default();
     for object in &page.objects {

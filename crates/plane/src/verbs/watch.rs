@@ -27,14 +27,8 @@ pub(crate) async fn watch(ctx: Ctx) -> Result<Response<Body>> {
     let plan = Plan::parse(&ctx)?;
     let store = ctx.plane.store().clone();
     let (initial, from) = if plan.initial {
-        let listing = Listing {
-            table: &ctx.resource.table,
-            namespace: ctx.namespace(),
-            revision: None,
-            start: "",
-            limit: 0,
-            matches: &|object| selection.matches(&object.facts),
-        };
+        let matches = |object: &Object| selection.matches(&object.facts);
+        let listing = Listing::now(&ctx.resource.table, ctx.namespace(), &matches);
         let page =
             store.list(listing).map_err(|_| Error::internal("the current state could not be listed"))?;
         (present_all(&ctx.plane, &ctx.resource, page.objects).await?, page.revision)

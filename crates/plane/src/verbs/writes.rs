@@ -49,15 +49,14 @@ fn same_kind(ctx: &Ctx, object: &Value) -> Result<()> {
     Err(Error::invalid_kind(&ctx.resource.gvk.group, kind, name, &[error]))
 }
 
-/// A built-in kind's fields must have their types.
+/// What the decoder reads must have its types: a built-in kind's fields, and resources embedded in a custom one.
 fn fits(ctx: &Ctx, object: &Value) -> Result<()> {
-    let Some(mismatch) = typed::mismatch(&ctx.resource, object) else { return Ok(()) };
+    let mismatch = typed::mismatch(&ctx.resource, object).map(|mismatch| mismatch.text());
+    let Some(text) = mismatch.or_else(|| typed::embedded(&ctx.resource, object)) else { return Ok(()) };
     let gvk = &ctx.resource.gvk;
     Err(Error::bad_request(format!(
         "{0} in version \"{1}\" cannot be handled as a {0}: {2}",
-        gvk.kind,
-        gvk.version,
-        mismatch.text()
+        gvk.kind, gvk.version, text
     )))
 }
 
@@ -95,14 +94,19 @@ pub(crate) async fn update(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
     }
 }
 
-pub(crate) async fn delete(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
+/// How to delete, as the body and the query say.
+pub(super) async fn delete_options(ctx: &Ctx, request: Body) -> Result<DeleteOptions> {
     let bytes = body::read(request).await?;
     let content = if bytes.is_empty() {
         Value::Null
     } else {
         body::decode_any(&ctx.headers, &bytes, "DeleteOptions")?.value
     };
-    let options = DeleteOptions::parse(&content, &ctx.params)?;
+    DeleteOptions::parse(&content, &ctx.params)
+}
+
+pub(crate) async fn delete(ctx: &Ctx, request: Body) -> Result<Response<Body>> {
+    let options = delete_options(ctx, request).await?;
     let write_options = WriteOptions {
         dry_run: options.dry_run,
         ..WriteOptions::parse(&ctx.params, "DeleteOptions", false)?

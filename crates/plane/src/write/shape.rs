@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::typed;
 use crate::builtin;
+use crate::patch::strategic::go_print;
 use crate::resource::Resource;
 use crate::schema;
 use crate::server::Warnings;
@@ -78,11 +79,73 @@ fn is_definition(resource: &Resource) -> bool {
 
 /// What `/scale` would show must fit a Scale.
 fn check_replicas(object: &Value, path: &str) -> Option<FieldError> {
-    let replicas = object.pointer(&path.replace('.', "/"))?.as_i64()?;
+    let replicas = match integer_at(object, path) {
+        Ok(found) => found?,
+        Err(words) => return Some(FieldError::invalid(path, 0, words)),
+    };
     let words = match replicas {
         ..0 => "should be a non-negative integer",
         n if n > i64::from(i32::MAX) => "should be less than or equal to 2147483647",
         _ => return None,
     };
     Some(FieldError::invalid(path, replicas, words))
+}
+
+/// The integer at a path like `.spec.replicas`, if anything is there. The error is the real server's for something else.
+fn integer_at(object: &Value, path: &str) -> Result<Option<i64>, String> {
+    let wrong = |at: &str, value: &Value, wanted: &str| {
+        let (shown, kind) = (go_print(value), go_interface(value));
+        format!("{at} accessor error: {shown} is of the type {kind}, expected {wanted}")
+    };
+    let (mut here, mut at) = (object, String::new());
+    for name in path.trim_start_matches('.').split('.') {
+        at = format!("{at}.{name}");
+        match here {
+            Value::Object(fields) => match fields.get(name) {
+                Some(value) => here = value,
+                None => return Ok(None),
+            },
+            Value::Null => return Ok(None),
+            other => return Err(wrong(&at, other, "map[string]interface{}")),
+        }
+    }
+    here.as_i64().map(Some).ok_or_else(|| wrong(&at, here, "int64"))
+}
+
+/// The Go type that a decoded value has.
+fn go_interface(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_scale_is_read_from_integers_only() {
+        let told = |object: Value| check_replicas(&object, ".spec.n").map(|error| error.to_string());
+        for fine in [json!({}), json!({"spec": null}), json!({"spec": {}}), json!({"spec": {"n": 3}})] {
+            assert_eq!(told(fine), None);
+        }
+        let refused = |object: Value, words: &str| assert_eq!(told(object).as_deref(), Some(words));
+        refused(json!({"spec": {"n": -1}}), ".spec.n: Invalid value: -1: should be a non-negative integer");
+        refused(
+            json!({"spec": {"n": ["x"]}}),
+            ".spec.n: Invalid value: 0: .spec.n accessor error: [x] is of the type []interface {}, expected int64",
+        );
+        refused(
+            json!({"spec": "x"}),
+            ".spec.n: Invalid value: 0: .spec.n accessor error: x is of the type string, expected map[string]interface{}",
+        );
+    }
 }

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::scalars::{base64_stops, quantity, time};
+use crate::patch::go_kind;
 use crate::resource::Resource;
-use crate::schema::{Additional, Schema, Type};
+use crate::schema::{Additional, Schema, Type, object_meta};
 
 /// A value that Go's decoder does not take.
 pub(crate) enum Mismatch {
@@ -55,6 +56,45 @@ pub(crate) fn mismatch(resource: &Resource, object: &Value) -> Option<Mismatch> 
     }
     let root = &resource.gvk.kind;
     look(resource.schema()?, object, &mut Vec::new(), root)
+}
+
+/// What is wrong with the type or the metadata of a resource embedded in a custom one, which the decoder reads.
+pub(crate) fn embedded(resource: &Resource, object: &Value) -> Option<String> {
+    let custom = resource.custom.as_ref()?;
+    embedded_at(&custom.structural, object, "")
+}
+
+fn embedded_at(schema: &Schema, value: &Value, path: &str) -> Option<String> {
+    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match value {
+        Value::Object(fields) => {
+            if schema.embedded_resource {
+                for name in ["apiVersion", "kind"] {
+                    if let Some(wrong) = fields.get(name).filter(|value| !value.is_string()) {
+                        return Some(format!("{}: Invalid value: {wrong}: must be a string", below(name)));
+                    }
+                }
+                if let Some(metadata) = fields.get("metadata")
+                    && let Some(wrong) = look(object_meta(), metadata, &mut Vec::new(), "ObjectMeta")
+                {
+                    return Some(format!(
+                        "{}: Invalid value: {metadata}: {}",
+                        below("metadata"),
+                        wrong.text()
+                    ));
+                }
+            }
+            fields.iter().find_map(|(name, value)| embedded_at(schema.field(name)?, value, &below(name)))
+        }
+        Value::Array(items) => {
+            let of = schema.element()?;
+            items
+                .iter()
+                .enumerate()
+                .find_map(|(index, item)| embedded_at(of, item, &format!("{path}[{index}]")))
+        }
+        _ => None,
+    }
 }
 
 fn look<'a>(schema: &'a Schema, value: &'a Value, path: &mut Vec<&'a str>, owner: &str) -> Option<Mismatch> {
@@ -111,7 +151,7 @@ fn look<'a>(schema: &'a Schema, value: &'a Value, path: &mut Vec<&'a str>, owner
             let of = schema.element()?;
             items.iter().find_map(|item| look(of, item, path, owner))
         }
-        (_, other) => fails(kind(other).to_string()),
+        (_, other) => fails(go_kind(other).to_string()),
     }
 }
 
@@ -123,17 +163,6 @@ fn reads_itself(schema: &Schema) -> bool {
             Some("IntOrString" | "Time" | "MicroTime" | "RawExtension" | "JSON" | "FieldsV1")
         ) || name.contains("JSONSchemaProps")
     })
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn go_type(schema: &Schema) -> String {

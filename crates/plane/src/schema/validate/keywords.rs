@@ -173,11 +173,6 @@ impl Walk {
             self.errors.push(FieldError::too_many(path, count, max as usize));
             return;
         }
-        for name in &schema.required {
-            if !fields.contains_key(name) {
-                self.errors.push(FieldError::required(join(path, name), ""));
-            }
-        }
         if schema.embedded_resource {
             self.embedded(fields, path);
         }
@@ -189,13 +184,21 @@ impl Walk {
             };
             self.value(inner, value, old.and_then(|o| o.get(name)), &join(path, name));
         }
+        for name in &schema.required {
+            if !fields.contains_key(name) {
+                self.errors.push(FieldError::required(join(path, name), ""));
+            }
+        }
     }
 
     fn embedded(&mut self, fields: &Map<String, Value>, path: &str) {
         for name in ["apiVersion", "kind"] {
-            if fields.get(name).and_then(Value::as_str).is_none_or(str::is_empty) {
-                self.errors.push(FieldError::required(join(path, name), "must not be empty"));
-            }
+            let detail = match fields.get(name).and_then(Value::as_str) {
+                Some("") => "must not be empty",
+                Some(_) => continue,
+                None => "",
+            };
+            self.errors.push(FieldError::required(join(path, name), detail));
         }
     }
 
