@@ -7,10 +7,11 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::json::{self, Parsed};
 use super::yaml;
+use crate::patch::go_kind;
 use crate::protobuf;
 use crate::resource::{GroupVersionKind, Resource};
 use crate::status::{Details, Error, Result};
@@ -20,6 +21,13 @@ pub(crate) const LIMIT: usize = 3 * 1024 * 1024;
 
 /// The real server's limit on requests that are no watches; a client may not hold a body open longer.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How the complaint about a body begins of which not even the kind can be read.
+const NO_KIND: &str = "couldn't get version/kind; json parse error: ";
+
+/// What the real server reads first, as Go calls it.
+const TYPE_META: &str =
+    r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
 /// Reads a body of at most [`LIMIT`] bytes.
 pub(crate) async fn read(body: Body) -> Result<Bytes> {
@@ -44,8 +52,13 @@ pub(crate) fn media_type(headers: &HeaderMap) -> &str {
 /// An object from the body of a POST or PUT, with `apiVersion` and `kind` filled in where the real server does so.
 pub(crate) fn decode(headers: &HeaderMap, body: &Bytes, resource: &Resource) -> Result<Parsed> {
     let mut parsed = decode_any(headers, body, &resource.gvk.kind)?;
+    if parsed.value.is_null() {
+        parsed.value = Value::Object(Map::new());
+    }
     if !parsed.value.is_object() {
-        return Err(unrecognised(&resource.gvk.kind, body, "json: cannot unmarshal into an object"));
+        let found = go_kind(&parsed.value);
+        let why = format!("{NO_KIND}json: cannot unmarshal {found} into Go value of type {TYPE_META}");
+        return Err(unrecognised(&resource.gvk.kind, body, &why));
     }
     type_meta(&mut parsed.value, resource, body)?;
     Ok(parsed)
@@ -57,14 +70,12 @@ pub(crate) fn decode_any(headers: &HeaderMap, body: &Bytes, kind: &str) -> Resul
         return Err(unknown_format());
     }
     match media_type(headers) {
-        "" | "application/json" => json::parse(body).map_err(|why| unrecognised(kind, body, &why)),
+        "" | "application/json" => {
+            json::parse(body).map_err(|why| unrecognised(kind, body, &format!("{NO_KIND}{why}")))
+        }
         "application/yaml" => {
             let text = std::str::from_utf8(body).map_err(|e| Error::bad_request(e.to_string()))?;
-            let read = yaml::parse(text).map_err(|e| {
-                Error::bad_request(format!(
-                    "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; yaml parse error: {e}"
-                ))
-            })?;
+            let read = yaml::parse(text).map_err(|why| unrecognised(kind, body, &why))?;
             Ok(Parsed { value: read.value, duplicates: read.repeated.into_iter().map(|r| r.key).collect() })
         }
         protobuf::MEDIA_TYPE => {
@@ -100,7 +111,7 @@ fn unrecognised(kind: &str, body: &Bytes, why: &str) -> Error {
         Some(_) => head.iter().map(|b| format!("{b:02x}")).collect(),
     };
     Error::bad_request(format!(
-        "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown})"
+        "the object provided is unrecognized (must be of type {kind}): {why} ({shown})"
     ))
 }
 

@@ -137,7 +137,7 @@ fn parse(kind: Kind, bytes: &Bytes, validation: FieldValidation) -> Result<(Valu
             _ => {} // JSON is YAML too, and is read as such when something is wrong with it
         }
         let read = yaml::parse(text).map_err(|e| {
-            Error::bad_request(format!("error decoding YAML: error converting YAML to JSON: yaml: {e}"))
+            Error::bad_request(format!("error decoding YAML: error converting YAML to JSON: {e}"))
         })?;
         return match read.repeated {
             Some(repeated) if validation == FieldValidation::Strict => Err(Error::bad_request(format!(
@@ -148,14 +148,7 @@ fn parse(kind: Kind, bytes: &Bytes, validation: FieldValidation) -> Result<(Valu
     }
     let prefix = if kind == Kind::Strategic { "" } else { "error decoding patch: " };
     let parsed = json::parse(bytes).map_err(|why| Error::bad_request(format!("{prefix}{why}")))?;
-    let found = match &parsed.value {
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-        Value::String(_) => "string",
-        Value::Number(_) => "number",
-        Value::Bool(_) => "bool",
-        Value::Null => "null",
-    };
+    let found = patch::go_kind(&parsed.value);
     let target = match kind {
         Kind::Json if found != "array" => "[]handlers.jsonPatchOp",
         Kind::Merge | Kind::Strategic if found != "object" => "map[string]interface {}",
