@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::hooks::{AdmissionRequest, Operation};
 use crate::status::{Error, FieldError, Result};
-use crate::store::{Listing, Store, TableId};
+use crate::store::{Store, TableId};
 
 /// `10.96.0.0/16`, without the network's own and the broadcast address.
 const PREFIX: [u8; 2] = [10, 96];
@@ -202,9 +202,7 @@ struct Taken {
 impl Taken {
     fn of(store: &Store) -> Self {
         let table = TableId::new("", "services");
-        let all =
-            Listing { table: &table, namespace: "", revision: None, start: "", limit: 0, matches: &|_| true };
-        let services = store.list(all).map(|page| page.objects).unwrap_or_default();
+        let services = store.all(&table, "");
         let mut taken = Self { ips: HashSet::new(), ports: HashSet::new() };
         for service in services.iter().map(|service| service.to_value()) {
             let Some(spec) = service["spec"].as_object() else { continue };

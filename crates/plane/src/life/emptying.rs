@@ -13,7 +13,7 @@ use crate::hooks::User;
 use crate::resource::Resource;
 use crate::server::Warnings;
 use crate::status::Result;
-use crate::store::{Change, Listing, Object, TableId};
+use crate::store::{Change, Object, TableId};
 use crate::write::{DeleteOptions, Edit, Propagation, Source, Write};
 
 /// Namespaces and definitions being deleted that must be looked at.
@@ -62,7 +62,7 @@ impl Emptying {
     /// Takes up everything again: after a gap in the feed.
     pub(super) fn all(&mut self, plane: &Plane) {
         for (table, into) in [(namespaces(), &mut self.namespaces), (definitions(), &mut self.definitions)] {
-            for object in list(plane, &table, "") {
+            for object in plane.store().all(&table, "") {
                 if object.facts.deleting {
                     into.insert(object.facts.name.to_string());
                 }
@@ -89,11 +89,6 @@ impl Emptying {
         }
         failed
     }
-}
-
-fn list(plane: &Plane, table: &TableId, namespace: &str) -> Vec<Arc<Object>> {
-    let listing = Listing { table, namespace, revision: None, start: "", limit: 0, matches: &|_| true };
-    plane.store().list(listing).map(|page| page.objects).unwrap_or_default()
 }
 
 fn user(controller: &str) -> User {
@@ -138,10 +133,10 @@ async fn empty_namespace(plane: &Plane, name: &str) -> Result<()> {
         .collect();
     for table in tables {
         let Some(content) = stored_resource(plane, &table) else { continue };
-        if let Err(error) = delete_all(plane, &content, &list(plane, &table, name), &user).await {
+        if let Err(error) = delete_all(plane, &content, &plane.store().all(&table, name), &user).await {
             failure = Some(error);
         }
-        for object in list(plane, &table, name) {
+        for object in plane.store().all(&table, name) {
             *remaining.entry(format!("{}.{}", content.names.plural, content.names.group)).or_default() += 1;
             for finalizer in &object.facts.finalizers {
                 *finalizers.entry(finalizer.to_string()).or_default() += 1;
@@ -274,7 +269,7 @@ async fn empty_definition(plane: &Plane, name: &str) -> Result<()> {
     let table = TableId::new(group, plural);
     let user = user("customresourcedefinition-controller");
     if let Some(content) = stored_resource(plane, &table) {
-        delete_all(plane, &content, &list(plane, &table, ""), &user).await?;
+        delete_all(plane, &content, &plane.store().all(&table, ""), &user).await?;
     }
     let left = plane.store().count(&table);
     let warnings = Warnings::default();

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::hooks::{AdmissionRequest, Operation};
 use crate::status::Result;
-use crate::store::{Listing, Store, TableId};
+use crate::store::{Store, TableId};
 
 pub(crate) use priority::bootstrap as bootstrap_priorities;
 
@@ -66,8 +66,5 @@ impl Plugins {
 
 /// All objects of a cluster-scoped kind.
 fn all(store: &Store, table: &TableId) -> Vec<Value> {
-    let everything =
-        Listing { table, namespace: "", revision: None, start: "", limit: 0, matches: &|_| true };
-    let objects = store.list(everything).map(|page| page.objects).unwrap_or_default();
-    objects.iter().map(|object| object.to_value()).collect()
+    store.all(table, "").iter().map(|object| object.to_value()).collect()
 }

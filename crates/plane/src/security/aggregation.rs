@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Plane;
 use crate::internal::Internal;
 use crate::rbac::aggregated_rules;
-use crate::store::{Listing, TableId};
+use crate::store::TableId;
 
 /// Follows ClusterRoles until stopped.
 pub(crate) fn start(plane: &Plane, stop: CancellationToken) {
@@ -29,12 +29,7 @@ pub(crate) fn start(plane: &Plane, stop: CancellationToken) {
 }
 
 async fn aggregate(plane: &Plane, table: &TableId) {
-    let all = Listing { table, namespace: "", revision: None, start: "", limit: 0, matches: &|_| true };
-    let roles: Vec<Value> = plane
-        .store()
-        .list(all)
-        .map(|page| page.objects.iter().map(|o| o.to_value()).collect())
-        .unwrap_or_default();
+    let roles: Vec<Value> = plane.store().all(table, "").iter().map(|role| role.to_value()).collect();
     let writer = Internal::new(plane, "clusterrole-aggregation-controller");
     for role in &roles {
         let Some(rules) = aggregated_rules(role, &roles) else { continue };

@@ -83,15 +83,7 @@ impl State {
         self.watchers.clear();
         for resource in RESOURCES {
             let table = TableId::new(GROUP, resource);
-            let all = Listing {
-                table: &table,
-                namespace: "",
-                revision: None,
-                start: "",
-                limit: 0,
-                matches: &|_| true,
-            };
-            let Ok(page) = store.list(all) else { continue };
+            let Ok(page) = store.list(Listing::now(&table, "", &|_| true)) else { continue };
             for object in &page.objects {
                 self.policy.upsert(resource, &object.to_value());
             }

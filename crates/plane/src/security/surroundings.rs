@@ -13,7 +13,7 @@ use crate::conversion::Converter;
 use crate::hooks::{Attributes, Convert, Decision, User};
 use crate::resource::{GroupVersionKind, Registry};
 use crate::status::Result;
-use crate::store::{Listing, Object, Store, TableId, key};
+use crate::store::{Object, Store, TableId, key};
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
@@ -50,8 +50,7 @@ impl StoreView {
         if self.store.count(table) == 0 {
             return vec![];
         }
-        let all = Listing { table, namespace: "", revision: None, start: "", limit: 0, matches: &|_| true };
-        self.store.list(all).map(|page| page.objects).unwrap_or_default()
+        self.store.all(table, "")
     }
 
     fn parse(&self, table: &TableId, object: &Object) -> Arc<Value> {

@@ -70,13 +70,7 @@ impl Plan {
         reason: &'static str,
         message: String,
     ) {
-        self.writes.push(Write::Event(Event {
-            about: reference(about),
-            warning: false,
-            reason,
-            message,
-            component,
-        }));
+        self.tell(Event { about: reference(about), warning: false, reason, message, component });
     }
 
     pub(super) fn warn<K: Metadata<Ty = ObjectMeta>>(
@@ -86,13 +80,11 @@ impl Plan {
         reason: &'static str,
         message: String,
     ) {
-        self.writes.push(Write::Event(Event {
-            about: reference(about),
-            warning: true,
-            reason,
-            message,
-            component,
-        }));
+        self.tell(Event { about: reference(about), warning: true, reason, message, component });
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.writes.push(Write::Event(event));
     }
 
     /// Looks again after `delay`, or sooner if that was already wanted.

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
 
 use super::plan::is_controlled_by;
-use crate::store::{Listing, Object, Store, TableId, key};
+use crate::store::{Object, Store, TableId, key};
 
 /// A kind that controllers read.
 pub(super) trait Kind: Metadata<Ty = ObjectMeta> + DeserializeOwned {}
@@ -25,11 +25,7 @@ impl View {
 
     /// All objects of a namespace, or of all when it is empty.
     pub(super) fn list<K: Kind>(&self, namespace: &str) -> Vec<K> {
-        let table = table::<K>();
-        let all =
-            Listing { table: &table, namespace, revision: None, start: "", limit: 0, matches: &|_| true };
-        let objects = self.0.list(all).map(|page| page.objects).unwrap_or_default();
-        objects.iter().filter_map(|object| typed(object)).collect()
+        self.0.all(&table::<K>(), namespace).iter().filter_map(|object| typed(object)).collect()
     }
 
     /// The objects that this one controls.

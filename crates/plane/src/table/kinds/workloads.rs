@@ -7,6 +7,18 @@ use super::{
     Cells, Printer, age, age_of, containers, labels, list, name, number, or, or_none, selector, text,
 };
 
+/// The columns of those that only count their Pods.
+const REPLICAS: &[&str] = &[
+    "Name",
+    "Desired:integer",
+    "Current:integer",
+    "Ready:integer",
+    "Age",
+    "Containers*",
+    "Images*",
+    "Selector*",
+];
+
 pub(super) fn printer(key: (&str, &str)) -> Option<Printer> {
     let (headings, cells): (&[&str], Cells) = match key {
         ("apps", "Deployment") => (
@@ -27,32 +39,10 @@ pub(super) fn printer(key: (&str, &str)) -> Option<Printer> {
                 ]
             },
         ),
-        ("apps", "ReplicaSet") => (
-            &[
-                "Name",
-                "Desired:integer",
-                "Current:integer",
-                "Ready:integer",
-                "Age",
-                "Containers*",
-                "Images*",
-                "Selector*",
-            ],
-            |o, now| replicas(o, now, selector(&o["spec"]["selector"])),
-        ),
-        ("", "ReplicationController") => (
-            &[
-                "Name",
-                "Desired:integer",
-                "Current:integer",
-                "Ready:integer",
-                "Age",
-                "Containers*",
-                "Images*",
-                "Selector*",
-            ],
-            |o, now| replicas(o, now, labels(&o["spec"]["selector"])),
-        ),
+        ("apps", "ReplicaSet") => (REPLICAS, |o, now| replicas(o, now, selector(&o["spec"]["selector"]))),
+        ("", "ReplicationController") => {
+            (REPLICAS, |o, now| replicas(o, now, labels(&o["spec"]["selector"])))
+        }
         ("apps", "StatefulSet") => (&["Name", "Ready", "Age", "Containers*", "Images*"], |o, now| {
             let ready =
                 format!("{}/{}", number(&o["status"]["readyReplicas"]), number(&o["spec"]["replicas"]));
