@@ -29,6 +29,7 @@ pub mod parts;
 pub mod queue;
 pub mod rights;
 pub mod run;
+mod said;
 #[cfg(test)]
 mod script;
 pub mod serve;
@@ -48,4 +49,5 @@ pub use key::{Key, ObjectKey, Singleton};
 pub use kind::{Gvk, Kind, Meta};
 pub use queue::Action;
 pub use run::{Context, Manager, Reconcile, System};
+pub use said::Said;
 pub use wiring::{Mapping, Predicate, Read, Select, Watch, Wiring, Write};

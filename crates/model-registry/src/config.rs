@@ -1,9 +1,9 @@
 //! The operator's settings: the original's environment variables under the same names.
 
-use quintet_kit::config::Variable;
+use quintet_kit::config::{Difference, DifferenceError, Differences, Variable};
 
 /// The variables that are read, under the original's names.
-pub const VARIABLES: [Variable; 14] = [
+pub const VARIABLES: [Variable; 15] = [
     REST_IMAGE,
     KUBE_RBAC_PROXY_IMAGE,
     POSTGRES_IMAGE,
@@ -18,6 +18,7 @@ pub const VARIABLES: [Variable; 14] = [
     CATALOG_POSTGRES_DATABASE,
     STORAGE_MIGRATION_SOURCE_VERSION,
     STORAGE_MIGRATION_TARGET_VERSION,
+    Differences::VARIABLE,
 ];
 
 const REST_IMAGE: Variable = Variable::new("REST_IMAGE", "image of the registries' and the catalog's server");
@@ -49,6 +50,35 @@ const STORAGE_MIGRATION_SOURCE_VERSION: Variable =
 const STORAGE_MIGRATION_TARGET_VERSION: Variable =
     Variable::new("STORAGE_MIGRATION_TARGET_VERSION", "version in which they shall be stored");
 
+/// Ids of differences from the original that can be switched; `docs/differences.md` says what each is.
+pub mod difference {
+    /// Failures and traps are told as events.
+    pub const EVENTS: &str = "registry-events";
+    /// Conditions carry `observedGeneration`.
+    pub const GENERATION: &str = "registry-generation";
+    /// A stored registry that is invalid says so in `Available`.
+    pub const INVALID_STATUS: &str = "registry-invalid-status";
+    /// Objects that the pods wait for are named in `Available`.
+    pub const MISSING: &str = "registry-missing";
+    /// A PostgreSQL password reaches the server beside the URL, not in it: restarts servers that have one.
+    pub const PASSWORD_APART: &str = "registry-password-apart";
+    /// The proxy's container may do no more than the server's: restarts servers that have one.
+    pub const PROXY_SECURITY: &str = "registry-proxy-security";
+    /// After a migration the definition tells of the old version no more.
+    pub const STORED_VERSIONS: &str = "registry-stored-versions";
+}
+
+/// The switches, and what holds unless they are used. What restarts pods is off.
+pub const DIFFERENCES: [Difference; 7] = [
+    Difference::on(difference::EVENTS),
+    Difference::on(difference::GENERATION),
+    Difference::on(difference::INVALID_STATUS),
+    Difference::on(difference::MISSING),
+    Difference::off(difference::PASSWORD_APART),
+    Difference::off(difference::PROXY_SECURITY),
+    Difference::on(difference::STORED_VERSIONS),
+];
+
 /// What the operator is told at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -68,6 +98,8 @@ pub struct Config {
     pub catalog: CatalogConfig,
     /// Stored objects are to be moved from one version to another.
     pub migration: Option<Versions>,
+    /// Which differences from the original are on (`QUINTET_DIFFERENCES`).
+    pub differences: Differences,
 }
 
 /// What the operator is told of the catalog.
@@ -96,6 +128,8 @@ pub struct Versions {
     pub source: String,
     /// The version in which they shall be stored.
     pub target: String,
+    /// Afterwards the definition tells of the first one no more.
+    pub forget: bool,
 }
 
 /// Settings that the operator cannot start with.
@@ -106,13 +140,16 @@ pub enum ConfigError {
         "REGISTRIES_NAMESPACE={0:?} is not the name of a namespace: use lower-case letters, digits and dashes"
     )]
     Namespace(String),
+    /// `QUINTET_DIFFERENCES` with something that cannot be switched.
+    #[error("QUINTET_DIFFERENCES: {0}")]
+    Differences(#[from] DifferenceError),
 }
 
 impl Config {
     /// Settings from a way to look up environment variables. A variable that is set but empty counts as not set.
     ///
     /// # Errors
-    /// If `REGISTRIES_NAMESPACE` is not a name that a namespace can have. (The original drops it silently.)
+    /// If `REGISTRIES_NAMESPACE` is not a name that a namespace can have (the original drops it silently), or a switch unknown.
     pub fn new(variable: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let get = |it: Variable| variable(it.name).filter(|value| !value.is_empty());
         let or = |it: Variable, default: &str| get(it).unwrap_or_else(|| default.to_owned());
@@ -121,10 +158,12 @@ impl Config {
         if let Some(name) = namespace.as_ref().filter(|name| !is_label(name)) {
             return Err(ConfigError::Namespace(name.clone()));
         }
+        let differences = Differences::parse("registry", &DIFFERENCES, &or(Differences::VARIABLE, ""))?;
         let metadata = "quay.io/opendatahub/odh-model-metadata-collection:latest";
         let versions = Versions {
             source: or(STORAGE_MIGRATION_SOURCE_VERSION, ""),
             target: or(STORAGE_MIGRATION_TARGET_VERSION, ""),
+            forget: differences.has(difference::STORED_VERSIONS),
         };
         Ok(Config {
             namespace: namespace.clone(),
@@ -143,6 +182,7 @@ impl Config {
                 benchmark_image: or(BENCHMARK_DATA_IMAGE, metadata),
             },
             migration: Some(versions).filter(|versions| versions.source != versions.target),
+            differences,
         })
     }
 
@@ -192,6 +232,31 @@ mod tests {
         assert!(catalog(&[("SKIP_MODEL_CATALOG_DB_CREATION", "true")]).skip_database);
         assert!(!config(&[("ENABLE_WEBHOOKS", "false")]).unwrap().webhooks);
         assert!(config(&[("ENABLE_WEBHOOKS", "False")]).unwrap().webhooks);
+    }
+
+    #[test]
+    fn what_can_be_noticed_can_be_switched_and_what_restarts_pods_is_off() {
+        let page = include_str!("../../../docs/differences.md");
+        let rows = page.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+        let mut listed: Vec<(&str, bool)> = vec![];
+        for row in rows.filter(|row| row.get(2) == Some(&"model-registry")) {
+            match row[3] {
+                "visible" => listed.push((row[1], true)),
+                "rollout" => listed.push((row[1], false)),
+                class => assert_eq!(class, "safe", "{}", row[1]),
+            }
+        }
+        listed.sort_unstable();
+        let mut switches: Vec<(&str, bool)> = DIFFERENCES.iter().map(|d| (d.id, d.default)).collect();
+        switches.sort_unstable();
+        assert_eq!(switches, listed);
+    }
+
+    #[test]
+    fn a_switch_that_there_is_not_is_refused() {
+        let refused = config(&[("QUINTET_DIFFERENCES", "registry-event=off")]).unwrap_err().to_string();
+        let text = "QUINTET_DIFFERENCES: registry-event cannot be switched: did you mean registry-events?";
+        assert_eq!(refused, text);
     }
 
     #[test]

@@ -20,7 +20,6 @@ mod install;
 pub mod migration;
 mod parts;
 pub mod registry;
-mod said;
 pub mod system;
 mod takeover;
 pub mod webhook;

@@ -1,10 +1,7 @@
 //! What a user should know and no condition says. Conditions keep the original's texts, so these become events.
 
-use std::collections::HashMap;
-
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec};
 use kube::ResourceExt;
-use parking_lot::Mutex;
 use quintet_api::mlflow::{MLflow, MLflowSpec};
 use quintet_kit::{Note, parts::quantity};
 
@@ -103,24 +100,6 @@ fn hint(reason: &str, text: impl Into<String>) -> Note {
     Note::warning(reason, "Reconcile", text)
 }
 
-/// Remembers what was said of each resource, so that it is said once.
-#[derive(Debug, Default)]
-pub(super) struct Said(Mutex<HashMap<String, Vec<Note>>>);
-
-impl Said {
-    /// Those of the notes that were not said last time.
-    pub(super) fn fresh(&self, mlflow: &MLflow, notes: Vec<Note>) -> Vec<Note> {
-        let mut said = self.0.lock();
-        let before = said.insert(mlflow.name_any(), notes.clone()).unwrap_or_default();
-        notes.into_iter().filter(|note| !before.contains(note)).collect()
-    }
-
-    /// The resource is gone.
-    pub(super) fn forget(&self, name: &str) {
-        self.0.lock().remove(name);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,17 +169,5 @@ mod tests {
         assert_eq!(said(spec("fast", "2Gi"), claim("fast", "1Gi", false)), ["StorageDiffers"]);
         assert_eq!(said(spec("slow", "1Gi"), claim("fast", "1Gi", false)), ["StorageDiffers"]);
         assert_eq!(said(spec("fast", "1Gi"), claim("fast", "1Gi", true)), ["ClaimDeleting"]);
-    }
-
-    #[test]
-    fn what_was_said_is_not_said_again_until_it_changes() {
-        let mlflow: MLflow =
-            serde_json::from_value(json!({ "metadata": { "name": "mlflow" }, "spec": {} })).unwrap();
-        let (said, a, b) = (Said::default(), hint("A", "a"), hint("B", "b"));
-        assert_eq!(said.fresh(&mlflow, vec![a.clone()]), vec![a.clone()]);
-        assert_eq!(said.fresh(&mlflow, vec![a.clone(), b.clone()]), vec![b.clone()]);
-        assert!(said.fresh(&mlflow, vec![a.clone(), b]).is_empty());
-        said.forget("mlflow");
-        assert_eq!(said.fresh(&mlflow, vec![a.clone()]), vec![a]);
     }
 }

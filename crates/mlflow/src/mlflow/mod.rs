@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
 use quintet_api::mlflow::MLflow;
 use quintet_kit::{
-    Action, Applier, Context, Events, Failure, FieldManager, Note, ObjectKey, Reconcile, Retry,
+    Action, Applier, Context, Events, Failure, FieldManager, Note, ObjectKey, Reconcile, Retry, Said,
     run::Controller, status::StatusWriter,
 };
 
@@ -23,7 +23,7 @@ pub use error::Error;
 pub use wiring::wiring;
 
 use self::{
-    hints::{Said, hints},
+    hints::hints,
     read::{Reader, Seen},
     status::{Readiness, status},
 };
@@ -65,7 +65,7 @@ impl Reconcile for Reconciler {
 
     async fn reconcile(&self, key: ObjectKey) -> Result<Action, Error> {
         let Some(mlflow) = self.context.hubs().get::<MLflow>(&key) else {
-            self.said.forget(&key.name);
+            self.said.forget(&key);
             return Ok(Action::Wait);
         };
         // No finalizer: what it owns goes with it.
@@ -114,7 +114,10 @@ impl Reconciler {
             Err(error) => vec![Note::warning(error.reason(), "Reconcile", error.to_string())],
         };
         if self.config.differences.has(difference::EVENTS) {
-            self.said.fresh(mlflow, notes).into_iter().for_each(|note| self.events.publish(mlflow, note));
+            self.said
+                .fresh(&ObjectKey::of(mlflow), notes)
+                .into_iter()
+                .for_each(|note| self.events.publish(mlflow, note));
         }
         // The cache may not show yet what was written last.
         let known = MLflow { status: self.status.latest(mlflow, mlflow.status.clone()), ..mlflow.clone() };

@@ -12,7 +12,7 @@ use k8s_openapi::api::{apps::v1::Deployment, core::v1::ObjectReference};
 use kube::Resource;
 use parking_lot::Mutex;
 use quintet_kit::{
-    Action, Applier, Context, Events, Failure, ObjectKey, Reconcile, Retry, Singleton,
+    Action, Applier, Context, Events, Failure, ObjectKey, Reconcile, Retry, Said, Singleton,
     apply::ApplyError,
     error::{chain, retry_of},
     run::Controller,
@@ -26,7 +26,7 @@ use self::{
     names::NAME,
     read::{Found, Reader},
 };
-use crate::{Config, MANAGER, parts::ports, said::Said};
+use crate::{Config, MANAGER, config::difference::EVENTS, parts::ports};
 
 const CONTROLLER: &str = "modelcatalog";
 /// The ConfigMaps that are the users' own.
@@ -72,7 +72,9 @@ pub fn controller(context: &Context, config: Config, namespace: String) -> Contr
         config,
         namespace,
     };
-    Controller::new(wiring, reconciler).concurrency(1).events(events)
+    let tells = reconciler.tells();
+    let controller = Controller::new(wiring, reconciler).concurrency(1);
+    if tells { controller.events(events) } else { controller }
 }
 
 struct Reconciler {
@@ -84,6 +86,13 @@ struct Reconciler {
     /// Users' ConfigMaps in which no entry of an earlier release is left: what they add later is theirs.
     looked_through: Mutex<BTreeSet<&'static str>>,
     said: Said,
+}
+
+impl Reconciler {
+    /// Whether it says what the original keeps to itself.
+    fn tells(&self) -> bool {
+        self.config.differences.has(EVENTS)
+    }
 }
 
 impl Reconcile for Reconciler {
@@ -113,7 +122,9 @@ impl Reconcile for Reconciler {
         for (map, note) in unusable {
             for note in self.said.fresh(&ObjectKey::of(&*map), vec![note]) {
                 tracing::warn!(config_map = %ObjectKey::of(&*map), "{}", note.text);
-                self.events.publish(&*map, note);
+                if self.tells() {
+                    self.events.publish(&*map, note);
+                }
             }
         }
         Ok(Action::Wait)

@@ -47,7 +47,7 @@ pub(super) async fn migrate(context: &Context, versions: &Versions) -> Result<bo
 }
 
 fn wanted(versions: &Versions) -> StorageVersionMigration {
-    let Versions { source, target } = versions;
+    let Versions { source, target, .. } = versions;
     let registry = ModelRegistry::gvk();
     let resource =
         MigratedResource { group: registry.group, version: target.clone(), resource: registry.plural };
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_request_is_the_originals() {
-        let versions = Versions { source: "v1alpha1".into(), target: "v1beta1".into() };
+        let versions = Versions { source: "v1alpha1".into(), target: "v1beta1".into(), forget: true };
         let wanted = wanted(&versions);
         assert_eq!(wanted.metadata.name.as_deref(), Some("modelregistry-v1alpha1-to-v1beta1-migration"));
         assert_eq!(wanted.spec.resource.version, "v1beta1");

@@ -93,6 +93,9 @@ async fn migrate(context: &Context, versions: &Versions) -> Result<(), Error> {
             by_hand::migrate(context, versions).await?;
         }
     }
+    if !versions.forget {
+        return Ok(());
+    }
     forget(context, &definitions, &name, versions).await
 }
 

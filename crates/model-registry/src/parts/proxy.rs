@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Container, ContainerPort, VolumeMount};
+use k8s_openapi::api::core::v1::{Container, ContainerPort, Probe, VolumeMount};
 
-use super::server::{default_resources, http_probe};
-use k8s_openapi::api::core::v1::Probe;
+use super::server::{container_security, default_resources, http_probe};
 
 /// The proxy's container.
 pub(crate) const NAME: &str = "kube-rbac-proxy";
@@ -22,6 +21,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) certificate: String,
     pub(crate) key: String,
     pub(crate) mounts: Vec<VolumeMount>,
+    /// It may do no more than a server may. The original leaves that to the cluster.
+    pub(crate) confined: bool,
 }
 
 pub(crate) fn container(settings: Settings<'_>) -> Container {
@@ -49,6 +50,7 @@ pub(crate) fn container(settings: Settings<'_>) -> Container {
         readiness_probe: Some(probe(5)),
         resources: Some(default_resources()),
         volume_mounts: Some(settings.mounts),
+        security_context: settings.confined.then(container_security),
         ..Container::default()
     }
 }

@@ -19,7 +19,7 @@ use kube::{
 };
 use quintet_api::model_registry::{ModelRegistry, ModelRegistryStatus, Postgres};
 use quintet_kit::{
-    Action, Applier, Context, Events, Failure, Meta, Note, ObjectKey, Reconcile, Retry,
+    Action, Applier, Context, Events, Failure, Meta, Note, ObjectKey, Reconcile, Retry, Said,
     apply::{Outcome, Report},
     finalizer::{Finalizer, Stage},
     run::Controller,
@@ -37,7 +37,7 @@ use self::{
     read::{Observed, Reader},
     status::{Applied, Change},
 };
-use crate::{Config, MANAGER, parts::ports, said::Said, takeover, webhook};
+use crate::{Config, MANAGER, config::difference, parts::ports, takeover, webhook};
 
 const NAME: &str = "modelregistry";
 /// Held until what nothing owns is deleted.
@@ -154,15 +154,17 @@ impl Reconciler {
     /// Status after failure as after success; events for what is news.
     async fn report(&self, registry: &ModelRegistry, outcome: Result<Done, Error>) -> Result<Action, Error> {
         // The cache may not show yet what was written last.
-        let known = self.status.latest(registry, registry.status.clone());
-        let known = ModelRegistry { status: known, ..registry.clone() };
+        let known = self.known(registry, self.status.latest(registry, registry.status.clone()));
         let clock = self.context.clock();
         let done = match outcome {
             Ok(done) => done,
             Err(error) => {
                 let note = Note::warning(error.reason(), "Reconcile", error.to_string());
                 self.tell(registry, vec![note]);
-                self.write(registry, &status::failed(&known, &error, clock)).await?;
+                let is_told = self.config.differences.has(difference::INVALID_STATUS);
+                if is_told || !matches!(error, Error::Invalid(_)) {
+                    self.write(registry, &status::failed(&known, &error, clock)).await?;
+                }
                 return Err(error);
             }
         };
@@ -190,8 +192,7 @@ impl Reconciler {
     async fn clean_up(&self, registry: &ModelRegistry) -> Result<Action, Error> {
         let clock = self.context.clock();
         let key = ObjectKey::of(registry);
-        let known = |status| ModelRegistry { status, ..registry.clone() };
-        let begun = status::finalizing(&known(registry.status.clone()), false, clock);
+        let begun = status::finalizing(&self.known(registry, registry.status.clone()), false, clock);
         let is_done = |status: &ModelRegistryStatus| {
             status.conditions.iter().any(|c| c.reason == "Finalizing" && c.status == "True")
         };
@@ -202,9 +203,9 @@ impl Reconciler {
         self.applier.apply(&at_the_end(registry, apis)).await.ok()?;
         let (name, namespace) = (registry.name_any(), registry.namespace().unwrap_or_default());
         let text = format!("Custom Resource {name} is being deleted from the namespace {namespace}");
-        self.tell(registry, vec![Note::warning("Deleting", "Deleting", text)]);
+        self.say(registry, vec![Note::warning("Deleting", "Deleting", text)]);
         let latest = self.status.latest(registry, registry.status.clone());
-        self.write(registry, &status::finalizing(&known(latest), true, clock)).await?;
+        self.write(registry, &status::finalizing(&self.known(registry, latest), true, clock)).await?;
         // What was just written has moved the version.
         let api: Api<ModelRegistry> = Api::namespaced(self.context.client().clone(), key.namespace());
         match api.get_opt(&name).await.map_err(Error::read("ModelRegistry"))? {
@@ -245,7 +246,23 @@ impl Reconciler {
         self.events.publish(registry, Note::normal(reason, reason, text));
     }
 
+    /// The registry with what was last written of its status.
+    fn known(&self, registry: &ModelRegistry, status: Option<ModelRegistryStatus>) -> ModelRegistry {
+        let mut known = ModelRegistry { status, ..registry.clone() };
+        if !self.config.differences.has(difference::GENERATION) {
+            known.metadata.generation = None;
+        }
+        known
+    }
+
+    /// Says what the original keeps to itself.
     fn tell(&self, registry: &ModelRegistry, notes: Vec<Note>) {
+        if self.config.differences.has(difference::EVENTS) {
+            self.say(registry, notes);
+        }
+    }
+
+    fn say(&self, registry: &ModelRegistry, notes: Vec<Note>) {
         for note in self.said.fresh(&ObjectKey::of(registry), notes) {
             self.events.publish(registry, note);
         }

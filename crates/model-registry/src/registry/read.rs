@@ -24,7 +24,7 @@ use super::{
     status,
     wiring::BY_REGISTRY,
 };
-use crate::{Apis, Config, apis::domain, existing::Existing, parts::password};
+use crate::{Apis, Config, apis::domain, config::difference::MISSING, existing::Existing, parts::password};
 
 /// What status and events tell of, beside the outcome of the writes.
 #[derive(Clone, Debug, Default)]
@@ -118,7 +118,9 @@ impl<'a> Reader<'a> {
         };
         // A server that runs has what it needs, and nothing to tell.
         if !is_up {
-            observed.missing = self.missing(spec).await?;
+            if self.config.differences.has(MISSING) {
+                observed.missing = self.missing(spec).await?;
+            }
             for pod in observed.pods.iter().filter(|pod| status::has_something_to_tell(pod)) {
                 if let Some(finding) = logs.of(pod, REST_CONTAINER).await {
                     observed.findings.insert(pod.name_any(), finding);

@@ -18,6 +18,7 @@ use quintet_kit::{
 use super::{Plan, mended, network};
 use crate::{
     catalog::names::{DATABASE, NAME, PROXY_CERTIFICATE, PROXY_CONFIG, pods},
+    config::difference::PROXY_SECURITY,
     parts::{
         database::from_secret,
         proxy,
@@ -157,6 +158,7 @@ fn proxy_container(plan: &Plan<'_>) -> Container {
             volume::mount("kube-rbac-proxy-tls", "/etc/tls"),
             volume::mount("kube-rbac-proxy-config", proxy::CONFIG_PATH),
         ],
+        confined: plan.config.differences.has(PROXY_SECURITY),
     })
 }
 

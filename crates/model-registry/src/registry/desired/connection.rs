@@ -24,26 +24,29 @@ pub(super) struct Connection {
 
 impl Connection {
     /// PostgreSQL wins over MySQL. A specification without either was refused before.
-    pub(super) fn of(spec: &ModelRegistrySpec) -> Self {
+    pub(super) fn of(spec: &ModelRegistrySpec, password_apart: bool) -> Self {
         match (&spec.postgres, &spec.mysql) {
-            (Some(postgres), _) => Connection::postgres(postgres),
+            (Some(postgres), _) => Connection::postgres(postgres, password_apart),
             (None, Some(mysql)) => Connection::mysql(mysql),
             (None, None) => Connection::default(),
         }
     }
 
-    fn postgres(database: &Postgres) -> Self {
+    /// The password is put into the URL by the kubelet, as it is: one with characters that a URL cannot carry only works
+    /// `apart`, where the server's driver looks for it if the URL has none.
+    fn postgres(database: &Postgres, apart: bool) -> Self {
         let mut connection = Connection::default();
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let encoded = |value: &Option<String>| utf8_percent_encode(&text(value), NOT_IN_URL).to_string();
         let host = [&database.host, &database.host_address];
         let host = host.into_iter().flatten().find(|host| !host.is_empty()).cloned().unwrap_or_default();
-        let password = if database.password_secret.is_some() { ":$(POSTGRES_PASSWORD)" } else { "" };
+        let password = database.password_secret.as_ref();
+        let in_url = if password.is_some() && !apart { ":$(POSTGRES_PASSWORD)" } else { "" };
         let mode = database.ssl_mode.map(|mode| format!("?sslmode={}", mode.as_str())).unwrap_or_default();
         let (user, name, port) = (encoded(&database.username), encoded(&database.database), database.port);
         connection.argument("type", "postgres");
-        connection.argument("dsn", format!("postgresql://{user}{password}@{host}:{port}/{name}{mode}"));
-        connection.variable("POSTGRES_PASSWORD", database.password_secret.as_ref());
+        connection.argument("dsn", format!("postgresql://{user}{in_url}@{host}:{port}/{name}{mode}"));
+        connection.variable(if apart { "PGPASSWORD" } else { "POSTGRES_PASSWORD" }, password);
         connection.variable("POSTGRES_SSLPASSWORD", database.ssl_password_secret.as_ref());
         connection.file("postgres", "ssl-cert", Source::secret(database.ssl_certificate_secret.as_ref()));
         connection.file("postgres", "ssl-key", Source::secret(database.ssl_key_secret.as_ref()));
@@ -146,7 +149,7 @@ mod tests {
     fn connection(spec: Value) -> Connection {
         let mut whole = json!({ "rest": {} });
         spec.as_object().unwrap().iter().for_each(|(name, value)| whole[name] = value.clone());
-        Connection::of(&serde_json::from_value(whole).unwrap())
+        Connection::of(&serde_json::from_value(whole).unwrap(), false)
     }
 
     fn key(name: &str, key: &str) -> Value {
@@ -213,6 +216,15 @@ mod tests {
             names(&connection).2,
             ["mysql-ssl-cert", "mysql-ssl-key", "mysql-ssl-rootcert", "mysql-ssl-rootcerts"]
         );
+    }
+
+    #[test]
+    fn a_password_can_be_told_apart_from_the_url() {
+        let key = json!({ "name": "s", "key": "p" });
+        let spec = json!({ "rest": {}, "postgres": { "host": "h", "username": "u", "database": "d", "passwordSecret": key } });
+        let connection = Connection::of(&serde_json::from_value(spec).unwrap(), true);
+        assert!(connection.arguments[1].ends_with("postgresql://u@h:5432/d?sslmode=disable"));
+        assert_eq!(names(&connection).0, ["PGPASSWORD"]);
     }
 
     #[test]

@@ -58,6 +58,7 @@ pub struct Wanted {
 
 /// A registry with what several children need.
 pub(super) struct Plan<'a> {
+    config: &'a Config,
     registry: &'a ModelRegistry,
     /// With all defaults.
     spec: &'a ModelRegistrySpec,
@@ -92,7 +93,7 @@ pub fn desired(registry: &ModelRegistry, config: &Config, inputs: &Inputs) -> Wa
     let names = Names::of(registry);
     let asked = effective(registry, config, inputs.domain.as_deref());
     let spec = connected(&asked, &names);
-    let plan = Plan { registry, spec: &spec, inputs, names };
+    let plan = Plan { config, registry, spec: &spec, inputs, names };
     let image = asked.postgres.as_ref().filter(|postgres| postgres.is_generated()).map(image_of);
     let database = image.map(|image| database::all(&plan, image)).unwrap_or_default();
     let server = Desired::new()

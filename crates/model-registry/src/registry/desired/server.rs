@@ -16,6 +16,7 @@ use super::{
     mended,
 };
 use crate::{
+    config::difference::{PASSWORD_APART, PROXY_SECURITY},
     parts::{
         proxy,
         server::{container_security, http_probe, matching, pod_metadata, port, timed},
@@ -30,7 +31,8 @@ pub(super) fn deployment(plan: &Plan<'_>) -> Child {
 }
 
 fn object(plan: &Plan<'_>) -> Deployment {
-    let Connection { arguments, env, mut volumes, mounts } = Connection::of(plan.spec);
+    let Connection { arguments, env, mut volumes, mounts } =
+        Connection::of(plan.spec, plan.config.differences.has(PASSWORD_APART));
     let rest = Container {
         args: Some([rest_arguments(plan), arguments].concat()),
         env: Some(env).filter(|env| !env.is_empty()),
@@ -99,6 +101,7 @@ fn proxy_container(plan: &Plan<'_>, asked: &Proxy) -> Container {
             volume::mount("kube-rbac-proxy-key", "/etc/tls/private-key"),
             volume::mount("kube-rbac-proxy-config", proxy::CONFIG_PATH),
         ],
+        confined: plan.config.differences.has(PROXY_SECURITY),
     })
 }
 
