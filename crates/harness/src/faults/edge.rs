@@ -54,6 +54,7 @@ struct Inner {
     crash_after: Mutex<Option<usize>>,
     crashed: watch::Sender<bool>,
     refusals: Mutex<Vec<Refusal>>,
+    refused: AtomicUsize,
     traffic: Mutex<Traffic>,
 }
 
@@ -88,6 +89,7 @@ impl Edge {
             crash_after: Mutex::new(None),
             crashed: watch::channel(false).0,
             refusals: Mutex::default(),
+            refused: AtomicUsize::new(0),
             traffic: Mutex::new(Traffic { under_way: 0, last: Instant::now(), written: vec![] }),
         }))
     }
@@ -125,6 +127,11 @@ impl Edge {
     /// Nothing is refused any more.
     pub fn relent(&self) {
         self.0.refusals.lock().clear();
+    }
+
+    /// How many requests were refused on purpose.
+    pub fn refusals(&self) -> usize {
+        self.0.refused.load(Ordering::SeqCst)
     }
 
     /// What was written from the `from`th write on, in order, events aside.
@@ -216,6 +223,7 @@ impl Edge {
             .find(|refusal| (refusal.like)(&asked))
             .map(|refusal| failure(refusal.code, reason(refusal.code), &refusal.message));
         if let Some(refusal) = refusal {
+            self.0.refused.fetch_add(1, Ordering::SeqCst);
             return Ok(refusal);
         }
         let query = request.uri().query().unwrap_or_default();

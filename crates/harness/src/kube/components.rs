@@ -93,7 +93,7 @@ fn api_server(authority: &Authority, etcd_port: u16, port: u16) -> Vec<String> {
         "--service-account-issuer=https://kubernetes.default.svc".into(),
         format!("--service-account-key-file={}", public_key.display()),
         format!("--service-account-signing-key-file={}", signing_key.display()),
-        "--service-cluster-ip-range=10.0.0.0/24".into(),
+        "--service-cluster-ip-range=10.0.0.0/16".into(),
         "--allow-privileged=true".into(),
         // Tests come in bursts; being told to wait would only make them slow.
         "--enable-priority-and-fairness=false".into(),

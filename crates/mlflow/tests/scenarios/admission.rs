@@ -9,7 +9,7 @@ use quintet_api::mlflow::{MLflow, MLflowConfig};
 use serde_json::{Value, json};
 
 use crate::support::{
-    server::{NAMESPACE, PLAIN, Server},
+    server::{NAMESPACE, PLAIN, server},
     spec,
 };
 
@@ -24,7 +24,7 @@ async fn tried(api: &Api<DynamicObject>, kind: &str, name: &str, spec: Value) ->
 
 #[tokio::test(start_paused = true)]
 async fn scenario_30_what_an_mlflow_may_not_say() {
-    let server = Server::new(PLAIN).await;
+    let server = server(PLAIN).await;
     let api: Api<DynamicObject> = Api::all_with(server.admin(), &ApiResource::erase::<MLflow>(&()));
     let file = "file:///mlflow/x";
     let sqlite = "sqlite:////mlflow/x.db";
@@ -149,7 +149,7 @@ async fn scenario_30_what_an_mlflow_may_not_say() {
 
 #[tokio::test(start_paused = true)]
 async fn what_an_mlflow_may_say() {
-    let server = Server::new(PLAIN).await;
+    let server = server(PLAIN).await;
     let api: Api<DynamicObject> = Api::all_with(server.admin(), &ApiResource::erase::<MLflow>(&()));
     for spec in [
         spec(json!({})),
@@ -169,7 +169,7 @@ async fn what_an_mlflow_may_say() {
 
 #[tokio::test(start_paused = true)]
 async fn defaults_are_filled_in_and_unknown_fields_dropped() {
-    let server = Server::new(PLAIN).await;
+    let server = server(PLAIN).await;
     let api: Api<DynamicObject> = Api::all_with(server.admin(), &ApiResource::erase::<MLflow>(&()));
     let spec = spec(json!({ "registryStoreUriFrom": { "name": "db", "key": "k" }, "surprise": 1,
         "envFrom": [{ "secretRef": {} }] }));
@@ -186,7 +186,7 @@ async fn defaults_are_filled_in_and_unknown_fields_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_31_what_an_mlflowconfig_may_and_may_not_say() {
-    let server = Server::new(PLAIN).await;
+    let server = server(PLAIN).await;
     let kind = ApiResource::erase::<MLflowConfig>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(server.admin(), NAMESPACE, &kind);
     let secret = "mlflow-artifact-connection";

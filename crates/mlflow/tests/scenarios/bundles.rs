@@ -6,8 +6,7 @@ use serde_json::json;
 use crate::{
     condition,
     support::{
-        at, base, container, env, pod,
-        rendering::covers,
+        at, base, container, env, holds, pod,
         server::{PLAIN, Serves},
         spec,
         stage::Stage,
@@ -39,7 +38,7 @@ async fn scenario_19_a_missing_bundle_holds_everything_back_until_it_is_there() 
     stage.put_config_map("ca-x").await;
     let deployment = stage.get::<Deployment>("mlflow").await.expect("made as soon as the bundle is there");
     let volume = json!({ "name": "ca-bundle-0", "configMap": { "name": "ca-x", "optional": true } });
-    assert!(pod(&deployment)["spec"]["volumes"].as_array().unwrap().iter().any(|v| covers(v, &volume)));
+    assert!(pod(&deployment)["spec"]["volumes"].as_array().unwrap().iter().any(|v| holds(v, &volume)));
     let mount = json!({ "name": "ca-bundle-0", "mountPath": "/etc/pki/tls/certs/custom", "readOnly": true });
     let mounts = &container(&deployment, "combine-ca-bundles")["volumeMounts"];
     assert!(mounts.as_array().unwrap().contains(&mount), "{mounts}");

@@ -3,7 +3,7 @@
 use k8s_openapi::api::{apps::v1::Deployment, batch::v1::CronJob, core::v1::ServiceAccount};
 use serde_json::json;
 
-use crate::support::{at, base, container, pod, rendering::covers, spec, stage::Stage};
+use crate::support::{at, base, container, holds, pod, spec, stage::Stage};
 
 #[tokio::test(start_paused = true)]
 async fn scenario_21_garbage_collection_comes_and_goes() {
@@ -69,7 +69,7 @@ async fn the_jobs_options_follow_the_resource() {
     assert_eq!(container["resources"], resources);
     assert!(crate::support::env(container, "A").is_empty(), "the server's variables are not the job's");
     let fixed = json!({ "concurrencyPolicy": "Forbid", "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 3 });
-    assert!(covers(&job["spec"], &fixed));
+    assert!(holds(&job["spec"], &fixed));
     stage.patch(json!({ "garbageCollection": { "olderThan": null } })).await;
     let job = stage.get::<CronJob>("mlflow-gc").await.unwrap();
     let args = &crate::support::container(&job, "mlflow-gc")["args"];

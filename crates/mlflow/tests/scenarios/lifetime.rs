@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::support::{
     at, base,
-    server::{NAMESPACE, PLAIN, Server},
+    server::{NAMESPACE, PLAIN, server},
     spec,
     stage::Stage,
 };
@@ -28,7 +28,7 @@ async fn scenario_32_a_deleted_resource_is_written_for_no_more() {
         assert!(owners.iter().any(|owner| owner["uid"] == uid.as_str()), "{id}");
     }
     let mark = stage.mark();
-    stage.delete_mlflow().await;
+    stage.delete_subject().await;
     stage.rest().await;
     assert_eq!(stage.writes(mark), Vec::<String>::new());
 }
@@ -37,7 +37,7 @@ async fn scenario_32_a_deleted_resource_is_written_for_no_more() {
 async fn a_resource_that_is_made_anew_at_once_has_its_server() {
     let stage = Stage::plain().await;
     stage.create(base()).await;
-    stage.delete_mlflow().await;
+    stage.delete_subject().await;
     let uid = stage
         .until("a new resource", async || stage.try_create(base()).await.ok())
         .await
@@ -56,7 +56,7 @@ async fn a_resource_that_is_made_anew_at_once_has_its_server() {
 
 #[tokio::test(start_paused = true)]
 async fn an_operator_that_starts_before_its_namespace_and_definitions_waits_for_them() {
-    let server = Server::new(PLAIN).await;
+    let server = server(PLAIN).await;
     let admin = server.admin();
     let definitions: Api<CustomResourceDefinition> = Api::all(admin.clone());
     definitions.delete("mlflows.mlflow.opendatahub.io", &DeleteParams::default()).await.unwrap();
@@ -69,7 +69,7 @@ async fn an_operator_that_starts_before_its_namespace_and_definitions_waits_for_
     }
     let stage = Stage::on(server, &[]).await;
     stage.rest().await;
-    stage.prepare(PLAIN).await;
+    stage.prepare().await;
     stage.until("the definition is served", async || stage.try_create(base()).await.ok()).await;
     stage.until("the server", async || stage.get::<Deployment>("mlflow").await).await;
     stage.settle().await;

@@ -6,8 +6,7 @@ use k8s_openapi::api::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    at, base, case, container, difference, env, pod,
-    rendering::covers,
+    assert_hold, at, base, case, container, env, holds, pod,
     server::{OPENSHIFT, PLAIN, Serves},
     spec,
     stage::Stage,
@@ -22,18 +21,8 @@ async fn assert_case(name: &str, serves: Serves, variables: &[(&str, &str)], con
     stage.create(case::resource(name)["spec"].clone()).await;
     let uid = stage.mlflow().await.metadata.uid.unwrap();
     let (stored, expected) = (stage.owned().await, case::objects(name, &uid));
-    assert_eq!(stored.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
-    for (id, expected) in expected {
-        let only = |object: &Value| [(id.clone(), object.clone())].into();
-        assert!(
-            covers(&stored[&id], &expected),
-            "{id}:\n{}",
-            difference(&only(&expected), &only(&stored[&id]))
-        );
-    }
-    let mark = stage.mark();
-    stage.rest().await;
-    assert_eq!(stage.writes(mark), Vec::<String>::new(), "at rest nothing is written");
+    assert_hold(&stored, &expected);
+    stage.assert_at_rest().await;
     stage
 }
 
@@ -172,7 +161,7 @@ async fn scenario_28_the_job_runs_where_and_as_whom_the_server_does_without_its_
     let (server, job) = (server.unwrap(), job.unwrap());
     for (object, name) in [(&server, "mlflow"), (&job, "mlflow-gc")] {
         let pod = &pod(object)["spec"];
-        assert!(covers(pod, &both), "{pod}");
+        assert!(holds(pod, &both), "{pod}");
         assert_eq!(pod["securityContext"], json!({ "fsGroup": 2000 }));
         assert_eq!(container(object, name)["securityContext"], json!({ "runAsUser": 7 }));
     }

@@ -10,57 +10,39 @@
 mod support;
 
 mod inputs;
-mod original;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use inputs::{Input, inputs};
+use inputs::inputs;
 use kube::Client;
-use original::Original;
 use quintet_api::mlflow::MLflow;
-use quintet_harness::faults::normalise;
-use serde_json::{Value, json};
+use quintet_stage::{
+    Server,
+    original::{Original, calm, comparable, rewritten, unmeant},
+};
+use serde_json::json;
 use support::{
     Objects, difference,
-    server::{Server, install},
-    stage::{Stage, create},
-    stored,
+    server::{install, server},
+    stage::{Stage, create, owned},
 };
 
 /// Everything of the resource's that people and programs can see.
 async fn seen(admin: &Client) -> Objects {
-    let mut objects = stored::owned(admin).await;
+    let mut objects = owned(admin).await;
     let mlflow = kube::Api::<MLflow>::all(admin.clone()).get("mlflow").await.expect("the MLflow");
     objects.insert("status".into(), serde_json::to_value(mlflow.status).expect("a status"));
     objects
 }
 
-/// What is there once nothing has changed for a while.
 async fn settled(admin: &Client) -> Objects {
-    let (mut before, mut calm) = (Objects::new(), 0);
-    for _ in 0..240 {
-        tokio::time::sleep(Duration::from_millis(250)).await;
-        let now = seen(admin).await;
-        calm = if now == before { calm + 1 } else { 0 };
-        before = now;
-        if calm >= 12 && !before["status"].is_null() {
-            return before;
-        }
-    }
-    panic!("it does not come to rest: {before:#?}");
+    calm(async || seen(admin).await, |objects| !objects["status"].is_null()).await
 }
 
-fn comparable(objects: &Objects) -> Objects {
-    let mut objects = objects.clone();
-    objects.values_mut().for_each(normalise);
-    objects
-}
-
-/// Differences line by line, those that are meant for this input taken out.
-fn unmeant(input: &Input, before: &Objects, after: &Objects) -> Vec<String> {
-    let lines = difference(before, after);
-    let is_meant = |line: &str| input.meant.iter().any(|(_id, part)| line.contains(part));
-    lines.lines().filter(|line| !is_meant(line)).map(str::to_owned).collect()
+fn start(directory: &str, server: &Server, variables: &[(&str, &str)]) -> Original {
+    const OWN: [&str; 4] = ["MLFLOW_IMAGE", "GATEWAY_NAME", "MLFLOW_URL", "SECTION_TITLE"];
+    assert!(OWN.iter().all(|name| std::env::var_os(name).is_none()), "the environment must not set {OWN:?}");
+    Original::start(directory, server, &["--namespace=opendatahub"], variables)
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,16 +50,11 @@ async fn every_object_is_the_originals() {
     let directory = std::env::var("QUINTET_ORIGINAL").unwrap_or_else(|_| {
         panic!("QUINTET_ORIGINAL names the original's directory; hack/side-by-side/mlflow sets it")
     });
-    // On one clock from here on; the stages below pause nothing.
     let mut report: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let (mut compared, mut met) = (0, BTreeMap::<&str, usize>::new());
     let only = std::env::var("ONLY").unwrap_or_default();
-    let mut is_first = true;
     for input in inputs().iter().filter(|input| input.name.contains(&only)) {
-        if !std::mem::take(&mut is_first) {
-            tokio::time::pause(); // a new server makes it run again
-        }
-        let server = Server::new(input.serves).await;
+        let server = server(input.serves).await;
         let admin = server.admin();
         for name in &input.config_maps {
             let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } });
@@ -94,30 +71,26 @@ async fn every_object_is_the_originals() {
 
         // Theirs, from nothing.
         create(&admin, mlflow.clone()).await;
-        let original = Original::start(&directory, &server, &input.variables);
+        let original = start(&directory, &server, &input.variables);
         let theirs = settled(&admin).await;
         drop(original);
 
         // Ours takes over.
         let stage = Stage::on(server, &input.variables).await;
         let taken_over = settled(&admin).await;
-        let mut lines = unmeant(input, &comparable(&theirs), &comparable(&taken_over));
+        let mut lines = unmeant(&input.meant, &comparable(&theirs), &comparable(&taken_over));
         lines.iter_mut().for_each(|line| line.insert_str(0, "after a swap: "));
-        for (id, object) in &theirs {
-            let generation = |object: &Value| object["metadata"]["generation"].clone();
-            let now = taken_over.get(id).map_or(Value::Null, &generation);
-            if generation(object) != now && !input.meant.iter().any(|(_, part)| *part == "generation") {
-                lines.push(format!("the swap rewrites {id}: generation {} -> {now}", generation(object)));
-            }
+        if !input.meant.iter().any(|(_, part)| *part == "generation") {
+            lines.extend(rewritten(&theirs, &taken_over));
         }
 
         // Ours, from nothing.
-        stage.delete_mlflow().await;
+        stage.delete_subject().await;
         stage.until("all is gone", async || stage.owned().await.is_empty().then_some(())).await;
         create(&admin, mlflow).await;
         let ours = settled(&admin).await;
         let (theirs, ours) = (comparable(&theirs), comparable(&ours));
-        lines.extend(unmeant(input, &theirs, &ours));
+        lines.extend(unmeant(&input.meant, &theirs, &ours));
         let all = difference(&theirs, &ours);
         for (id, part) in &input.meant {
             *met.entry(id).or_default() += all.lines().filter(|line| line.contains(part)).count();

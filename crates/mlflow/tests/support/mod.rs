@@ -1,19 +1,18 @@
 //! What the tests share: resources from short JSON, settings, and objects by kind and name.
-#![allow(dead_code, unreachable_pub)] // each test target uses its own part
+#![allow(dead_code, unreachable_pub, unused_imports)] // each test target uses its own part
 
 pub mod case;
 pub mod rendering;
 pub mod server;
 pub mod stage;
-pub mod stored;
-
-use std::collections::BTreeMap;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use quintet_api::mlflow::MLflow;
 use quintet_kit::parts::ca_bundle::{COMBINE_SCRIPT, WATCH_SCRIPT};
 use quintet_mlflow::{Apis, Config, Inputs, RenderError, desired};
 use serde_json::{Value, json};
+
+pub use quintet_stage::objects::{Objects, assert_hold, at, container, difference, holds, id, pod};
 
 pub const UID: &str = "<uid>";
 
@@ -81,9 +80,6 @@ pub fn openshift() -> Inputs {
     Inputs { apis: Apis { console_link: true, http_route: true, service_monitor: true }, ..Inputs::default() }
 }
 
-/// Objects by `Kind/name`.
-pub type Objects = BTreeMap<String, Value>;
-
 /// The children, by kind and name, with placeholders for long texts.
 pub fn children(mlflow: &MLflow, config: &Config, inputs: &Inputs) -> Result<Objects, RenderError> {
     let mut objects: Objects =
@@ -111,77 +107,7 @@ pub fn plain(mlflow: &MLflow) -> Objects {
     children(mlflow, &config(&[]), &Inputs::default()).expect("it can be built")
 }
 
-/// `Kind/name`.
-pub fn id(object: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    format!("{}/{}", text(&object["kind"]), text(&object["metadata"]["name"]))
-}
-
-/// What is at a path such as `spec.containers.0`.
-pub fn at<'v>(object: &'v Value, path: &str) -> &'v Value {
-    path.split('.').fold(object, |value, name| match name.parse::<usize>() {
-        Ok(index) => &value[index],
-        Err(_) => &value[name],
-    })
-}
-
-/// The pod of a Deployment or CronJob.
-pub fn pod(object: &Value) -> &Value {
-    match object["kind"].as_str() {
-        Some("CronJob") => at(object, "spec.jobTemplate.spec.template"),
-        _ => at(object, "spec.template"),
-    }
-}
-
-/// The container of this name, init containers included.
-pub fn container<'v>(object: &'v Value, name: &str) -> &'v Value {
-    let pod = &pod(object)["spec"];
-    let lists = [&pod["containers"], &pod["initContainers"]];
-    let mut all = lists.into_iter().filter_map(Value::as_array).flatten();
-    all.find(|container| container["name"] == name).unwrap_or(&Value::Null)
-}
-
 /// The environment of a container: entries of this name.
 pub fn env<'v>(container: &'v Value, name: &str) -> Vec<&'v Value> {
     container["env"].as_array().into_iter().flatten().filter(|entry| entry["name"] == name).collect()
-}
-
-/// The differences between two sets of objects, one line per place, lists compared by position.
-pub fn difference(before: &Objects, after: &Objects) -> String {
-    let mut lines = Vec::new();
-    for (id, object) in before {
-        match after.get(id) {
-            Some(other) => compare(id, object, other, &mut lines),
-            None => lines.push(format!("- {id}")),
-        }
-    }
-    for (id, object) in after {
-        if !before.contains_key(id) {
-            lines.push(format!("+ {id} {object}"));
-        }
-    }
-    lines.join("\n")
-}
-
-fn compare(path: &str, before: &Value, after: &Value, lines: &mut Vec<String>) {
-    match (before, after) {
-        (Value::Object(b), Value::Object(a)) => {
-            for (name, value) in b {
-                compare(&format!("{path}.{name}"), value, a.get(name).unwrap_or(&Value::Null), lines);
-            }
-            for (name, value) in a.iter().filter(|(name, _)| !b.contains_key(*name)) {
-                compare(&format!("{path}.{name}"), &Value::Null, value, lines);
-            }
-        }
-        (Value::Array(b), Value::Array(a)) => {
-            for index in 0..b.len().max(a.len()) {
-                let item = |list: &[Value]| list.get(index).cloned().unwrap_or(Value::Null);
-                compare(&format!("{path}.{index}"), &item(b), &item(a), lines);
-            }
-        }
-        _ if before == after => {}
-        (Value::Null, _) => lines.push(format!("+ {path} {after}")),
-        (_, Value::Null) => lines.push(format!("- {path} {before}")),
-        _ => lines.push(format!("~ {path} {before} -> {after}")),
-    }
 }

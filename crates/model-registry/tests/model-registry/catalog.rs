@@ -1,7 +1,5 @@
 //! The specification's acceptance scenarios of the model catalog, through the API.
 
-use std::time::Duration;
-
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount},
@@ -15,14 +13,12 @@ use quintet_api::foreign::{
 use serde_json::{Value, json};
 
 use super::support::{
-    at, case, container, covers, difference,
-    stage::{NAMESPACE, OPENSHIFT, PLAIN, PLATFORM, Stage},
+    Objects, assert_hold, at, case, container, covers,
+    stage::{CATALOG, NAMESPACE, OPENSHIFT, PLAIN, PLATFORM, Stage},
 };
 
-const CATALOG: &[(&str, &str)] = &[("REGISTRIES_NAMESPACE", NAMESPACE), ("DEFAULT_DOMAIN", "example.com")];
-
 /// The objects of the specification's case, in our namespace and domain, without those that depend on the cluster.
-fn wanted(without: &[&str]) -> super::support::Objects {
+fn wanted(without: &[&str]) -> Objects {
     let mut objects = case("catalog-openshift");
     objects.retain(|id, _| !without.contains(&id.as_str()) && !id.starts_with("Secret/"));
     let text = serde_json::to_string(&objects).unwrap();
@@ -30,14 +26,10 @@ fn wanted(without: &[&str]) -> super::support::Objects {
     serde_json::from_str(&text).unwrap()
 }
 
-async fn assert_stored(stage: &Stage, wanted: &super::support::Objects) {
+async fn assert_stored(stage: &Stage, wanted: &Objects) {
     let mut stored = stage.children().await;
     assert!(stored.remove("Secret/model-catalog-postgres").is_some());
-    assert_eq!(stored.keys().collect::<Vec<_>>(), wanted.keys().collect::<Vec<_>>());
-    for (id, wanted) in wanted {
-        let pair = |object: &Value| [(id.clone(), object.clone())].into();
-        assert!(covers(&stored[id], wanted), "{id}:\n{}", difference(&pair(wanted), &pair(&stored[id])));
-    }
+    assert_hold(&stored, wanted);
 }
 
 const ON_OPENSHIFT: [&str; 2] = ["Route/model-catalog-https", "NetworkPolicy/model-catalog-https-route"];
@@ -86,7 +78,7 @@ async fn scenario_33_old_default_catalog() {
     let mut stage = Stage::without_operator(PLAIN, CATALOG).await;
     let text = "catalogs:\n- {id: default_catalog, name: D, type: yaml}\n- {id: custom_catalog, name: C, type: yaml}\n";
     stage.put(config_map("model-catalog-sources", text)).await;
-    stage.start(CATALOG).await;
+    stage.start().await;
     let sources = |map: Value| map["data"]["sources.yaml"].as_str().unwrap().to_owned();
     let left = sources(stage.get::<ConfigMap>("model-catalog-sources").await.unwrap());
     assert!(left.contains("custom_catalog") && !left.contains("default_catalog"), "{left}");
@@ -101,7 +93,7 @@ async fn malformed_sources_are_reported_left_alone_and_do_not_keep_the_others_fr
     let bad = "catalogs:\n- {id: default_catalog, surprise: 1}\n";
     stage.put(config_map("model-catalog-sources", bad)).await;
     stage.put(config_map("mcp-catalog-sources", "catalogs: [{id: default_catalog}]\n")).await;
-    stage.start(CATALOG).await;
+    stage.start().await;
     assert_eq!(stage.get::<ConfigMap>("model-catalog-sources").await.unwrap()["data"]["sources.yaml"], bad);
     assert_eq!(stage.get::<ConfigMap>("mcp-catalog-sources").await.unwrap()["data"]["sources.yaml"], "{}\n");
     let events = stage.events().await;
@@ -190,15 +182,14 @@ async fn scenario_36_catalog_disabled() {
     let mut stage = Stage::new(OPENSHIFT, CATALOG).await;
     assert!(stage.get::<Deployment>("model-catalog").await.is_some());
     let off = [CATALOG, &[("ENABLE_MODEL_CATALOG", "false")]].concat();
-    stage.start(&off).await;
-    let mut left: Vec<String> = stage.children().await.into_keys().collect();
-    left.sort();
+    stage.start_with(&off).await;
+    let left = async || stage.children().await.into_keys().collect::<Vec<_>>();
     let kept = [
         "ConfigMap/default-catalog-sources",
         "ConfigMap/mcp-catalog-sources",
         "ConfigMap/model-catalog-sources",
     ];
-    assert_eq!(left, kept);
+    stage.until("the rest goes", async || (left().await == kept).then_some(())).await;
     assert!(stage.get::<ClusterRoleBinding>("model-catalog-auth-delegator").await.is_none());
     stage.assert_at_rest().await;
 }
@@ -216,10 +207,31 @@ async fn scenario_37_self_healing() {
         .put(json!({ "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
         "metadata": { "name": "foreign", "labels": labels }, "spec": { "podSelector": {} } }))
         .await;
-    let mark = stage.plane.requests().mark();
+    let mark = stage.mark();
     stage.delete::<NetworkPolicy>("foreign").await;
-    let theirs = |write: &String| write != "delete networkpolicies/foreign";
-    assert_eq!(stage.writes(mark).into_iter().filter(theirs).collect::<Vec<_>>(), Vec::<String>::new());
+    assert_eq!(stage.writes(mark), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_that_somebody_takes_away_is_made_again() {
+    let stage = Stage::new(OPENSHIFT, CATALOG).await;
+    stage.delete::<Route>("model-catalog-https").await;
+    assert!(stage.get::<Route>("model-catalog-https").await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_api_refuses_is_an_event_about_the_catalog() {
+    let stage = Stage::new(PLAIN, CATALOG).await;
+    stage.refuse_writes("networkpolicies");
+    stage.delete::<NetworkPolicy>("model-catalog-postgres").await;
+    let told = async || {
+        let events = stage.events_about(&["Deployment"]).await;
+        events.into_iter().find(|(_, text)| text.contains("NetworkPolicy") && text.contains("no"))
+    };
+    stage.until("an event", told).await;
+    stage.edge.relent();
+    let again = async || stage.get::<NetworkPolicy>("model-catalog-postgres").await;
+    stage.until("the policy", again).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -229,7 +241,7 @@ async fn scenario_38_secret_preserved() {
         .put(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "model-catalog-postgres" },
         "data": { "database-password": "eA==" } }))
         .await;
-    stage.start(CATALOG).await;
+    stage.start().await;
     let secret = stage.get::<Secret>("model-catalog-postgres").await.unwrap();
     assert_eq!(secret["data"]["database-password"], "eA==");
     assert_eq!(secret["data"].as_object().unwrap().len(), 3);
@@ -249,7 +261,6 @@ async fn a_database_of_somebody_else_is_left_alone() {
 #[tokio::test(start_paused = true)]
 async fn without_a_namespace_there_is_no_catalog_and_no_loop() {
     let stage = Stage::new(PLAIN, &[]).await;
-    tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(stage.children().await.is_empty());
     stage.assert_at_rest().await;
 }

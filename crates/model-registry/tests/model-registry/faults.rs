@@ -3,100 +3,38 @@
 //!
 //! `QUINTET_WALKS=200` takes as many walks as a release does; by default it is a handful.
 
-use std::{collections::BTreeMap, time::Duration};
-
-use kube::{
-    Api,
-    api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
-};
-use plane::Plane;
-use quintet_api::model_registry::ModelRegistry;
-use quintet_harness::faults::{Chaos, Edge, World, explore, objects};
-use quintet_kit::{Kind, metrics::Metrics};
-use rand::{RngExt, SeedableRng, rngs::StdRng};
+use quintet_harness::faults::{Edge, explore};
+use quintet_stage::story::{Step, Story, Walks, watches_go_wrong, writes_go_wrong};
+use rand::{RngExt, rngs::StdRng};
 use serde_json::{Value, json};
 
 use super::support::{
-    base, difference,
-    stage::{NAMESPACE, NO_CATALOG, OPENSHIFT, child_kinds, identity, operator, registry, server},
+    base,
+    stage::{CATALOG, NO_CATALOG, OPENSHIFT, play},
     with,
 };
 
-/// What a user does, one step after the other.
-enum Step {
-    Create(Value),
-    Change(Value),
-    Delete,
-}
-
-/// A cluster with OpenShift's APIs, the operator, and some steps.
-struct Steps {
-    variables: &'static [(&'static str, &'static str)],
-    steps: Vec<Step>,
-}
-
-impl Steps {
-    fn of_registry(steps: Vec<Step>) -> Self {
-        Steps { variables: NO_CATALOG, steps }
-    }
-}
-
-impl World for Steps {
-    type Server = Plane;
-
-    async fn server(&self) -> Plane {
-        server(OPENSHIFT, self.variables).await
-    }
-
-    async fn operate(&self, plane: &Plane, edge: &Edge) {
-        let client = edge.client(plane.service().with_user(identity()));
-        let _running = operator(client, self.variables, Metrics::new());
-        std::future::pending().await
-    }
-
-    async fn story(&self, plane: &Plane, settle: &explore::Settle<'_>) {
-        let resource = ModelRegistry::api_resource();
-        let api: Api<DynamicObject> = Api::namespaced_with(plane.client(), NAMESPACE, &resource);
-        for step in &self.steps {
-            match step {
-                Step::Create(spec) => {
-                    let object = serde_json::from_value(registry("reg", spec.clone())).expect("an object");
-                    api.create(&PostParams::default(), &object).await.expect("it is accepted");
-                }
-                Step::Change(spec) => {
-                    let patch = Patch::Merge(json!({ "spec": spec }));
-                    api.patch("reg", &PatchParams::default(), &patch).await.expect("it is accepted");
-                }
-                Step::Delete => drop(api.delete("reg", &DeleteParams::default()).await.expect("it goes")),
-            }
-            settle.now().await;
+/// The registry on a cluster with OpenShift's APIs.
+fn story(variables: &[(&str, &str)], steps: Vec<Step>) -> Story {
+    let counts = |id: &str, object: &mut Value| {
+        if id.starts_with("Secret ") {
+            object["data"] = json!("random"); // made anew in every run
         }
-        settle.now().await;
-    }
-
-    async fn state(&self, plane: &Plane) -> BTreeMap<String, Value> {
-        let mut kinds = child_kinds();
-        kinds.push(ModelRegistry::api_resource());
-        let mut found = objects(&plane.client(), &kinds).await.expect("objects");
-        found.retain(|id, _| id.contains("reg") || id.contains("catalog"));
-        for (id, object) in &mut found {
-            if id.starts_with("Secret ") {
-                object["data"] = json!("random"); // made anew in every run
-            }
-        }
-        found
-    }
+        id.contains("reg") || id.contains("catalog")
+    };
+    Story { play: play(OPENSHIFT, variables), steps, counts }
 }
 
 /// A database of ours, a proxy, something changed, something off.
-fn long_story() -> Steps {
-    Steps::of_registry(vec![
+fn long_story() -> Story {
+    let steps = vec![
         Step::Create(
             json!({ "rest": { "serviceRoute": "enabled" }, "postgres": { "generateDeployment": true } }),
         ),
         Step::Change(json!({ "kubeRBACProxy": {}, "rest": { "serviceRoute": "disabled" } })),
         Step::Change(json!({ "kubeRBACProxy": null, "rest": { "port": 9000 } })),
-    ])
+    ];
+    story(NO_CATALOG, steps)
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,7 +45,7 @@ async fn death_after_any_write_changes_nothing_in_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_deleted_registry_leaves_nothing_behind_whenever_the_process_dies() {
-    let story = Steps::of_registry(vec![Step::Create(with(json!({ "kubeRBACProxy": {} }))), Step::Delete]);
+    let story = story(NO_CATALOG, vec![Step::Create(with(json!({ "kubeRBACProxy": {} }))), Step::Delete]);
     explore::deaths(&story).await;
     let end = explore::tell(&story, &Edge::new(0)).await;
     let left: Vec<&String> = end.state.keys().filter(|id| id.contains("reg")).collect();
@@ -116,23 +54,20 @@ async fn a_deleted_registry_leaves_nothing_behind_whenever_the_process_dies() {
 
 #[tokio::test(start_paused = true)]
 async fn the_catalog_is_the_same_whenever_the_process_dies() {
-    const CATALOG: &[(&str, &str)] =
-        &[("REGISTRIES_NAMESPACE", NAMESPACE), ("DEFAULT_DOMAIN", "example.com")];
-    let deaths = explore::deaths(&Steps { variables: CATALOG, steps: vec![] }).await;
+    let deaths = explore::deaths(&story(CATALOG, vec![])).await;
     assert!(deaths > 15, "{deaths} writes are too few for the catalog");
 }
 
 #[tokio::test(start_paused = true)]
 async fn late_broken_and_expired_watches_change_nothing_in_the_end() {
-    let chaos =
-        Chaos { broken_watch: 0.2, expired_watch: 0.3, lag: Duration::from_secs(20), ..Chaos::default() };
-    explore::chaos(&long_story(), &chaos, 1..=3).await;
+    watches_go_wrong(&long_story()).await;
+    watches_go_wrong(&story(CATALOG, vec![])).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn refused_conflicting_and_unanswered_writes_change_nothing_in_the_end() {
-    let chaos = Chaos { refused: 0.2, unanswered: 0.2, conflict: 0.2, ..Chaos::default() };
-    explore::chaos(&long_story(), &chaos, 1..=3).await;
+    writes_go_wrong(&long_story()).await;
+    writes_go_wrong(&story(CATALOG, vec![])).await;
 }
 
 /// One change of one field, as a merge patch.
@@ -167,18 +102,6 @@ fn back() -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_walk_through_the_fields_ends_as_if_one_had_gone_straight() {
-    let walks: u64 = std::env::var("QUINTET_WALKS").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
-    let straight = explore::tell(&Steps::of_registry(vec![Step::Create(base())]), &Edge::new(0)).await.state;
-    for seed in 1..=walks {
-        let mut random = StdRng::seed_from_u64(seed);
-        let mut steps = vec![Step::Create(base())];
-        steps.extend((0..20).map(|_| Step::Change(random_change(&mut random))));
-        steps.push(Step::Change(back()));
-        let edge = Edge::new(seed);
-        edge.set_chaos(Chaos { refused: 0.05, unanswered: 0.05, broken_watch: 0.05, ..Chaos::default() });
-        let end = explore::tell(&Steps::of_registry(steps), &edge).await;
-        assert!(end.writes < 600, "walk {seed}: {} writes for 21 changes is a loop", end.writes);
-        let differences = difference(&straight, &end.state);
-        assert!(differences.is_empty(), "walk with seed {seed}:\n{differences}");
-    }
+    let straight = story(NO_CATALOG, vec![Step::Create(base())]);
+    Walks { straight, change: random_change, back: back(), end: vec![], most_writes: 600 }.take().await;
 }

@@ -1,6 +1,6 @@
 //! The worked cases of the specification: every object equals the original's, field by field.
 
-use super::support::{Objects, case, config, difference, id, stored};
+use super::support::{Objects, case, config, container, difference, id, stored};
 use k8s_openapi::api::apps::v1::Deployment;
 use quintet_kit::{Desired, System, run::Observed};
 use quintet_model_registry::{
@@ -65,6 +65,18 @@ fn openshift() -> Inputs {
 fn a_proxy_on_openshift() {
     let spec = json!({ "rest": {}, "postgres": postgres(), "kubeRBACProxy": {} });
     assert_eq!(difference(&case("proxy-openshift"), &built(spec, &openshift())), "");
+}
+
+#[test]
+fn a_proxy_may_do_no_more_than_the_server_where_asked() {
+    let spec = json!({ "rest": {}, "postgres": postgres(), "kubeRBACProxy": {} });
+    let registry = stored(NAMESPACE, "modelregistry-sample", spec);
+    let config = config(&[("QUINTET_DIFFERENCES", "registry-proxy-security=on")]);
+    let all = objects(&desired(&registry, &config, &openshift()).server);
+    let security =
+        |name: &str| container(&all["Deployment/modelregistry-sample"], name)["securityContext"].clone();
+    let wanted = json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] } });
+    assert_eq!((security("kube-rbac-proxy"), security("rest-container")), (wanted.clone(), wanted));
 }
 
 #[test]

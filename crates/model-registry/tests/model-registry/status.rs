@@ -1,55 +1,42 @@
-//! What the status tells, by its sources in the specification's order: Deployment, pods, logs, Endpoints, Routes.
+//! What the status tells, by its sources in the specification's order: Deployment, pods, Endpoints, Routes. What needs a
+//! Deployment or pod to say something in particular is in `paused/status.rs`.
 
-use kube::api::{Patch, PatchParams};
-use quintet_api::foreign::openshift::Route;
-use serde_json::{Value, json};
+use futures::FutureExt;
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
+use quintet_stage::Play;
+use serde_json::json;
 
 use super::{
-    scenarios::condition,
+    proxy::admit,
     support::{
-        base,
-        stage::{NAMESPACE, NO_CATALOG, OPENSHIFT, PLAIN, Stage, available},
+        base, condition, is_done, is_up,
+        stage::{NO_CATALOG, PLAIN, Stage, available, play},
         with,
     },
 };
 
-/// The Secret that the base registry names, so that nothing is missing.
-async fn stage() -> Stage {
-    let stage = Stage::new(PLAIN, NO_CATALOG).await;
+pub(crate) const DOWN: &str = "DeploymentUnavailable";
+
+/// A registry with the Secret that it names, so that nothing is missing.
+pub(crate) async fn stage() -> Stage {
+    let stage = Stage::plain().await;
     stage.put(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s" } })).await;
     stage.create(base()).await;
     stage
 }
 
-fn unavailable(replicas: i32, message: &str) -> Value {
-    json!({ "unavailableReplicas": replicas, "conditions": [
-        { "type": "Available", "status": "False", "message": message }, { "type": "Progressing", "status": "True" } ] })
-}
-
-const DOWN: &str = "DeploymentUnavailable";
-
 #[tokio::test(start_paused = true)]
-async fn before_the_deployment_says_anything_it_is_unavailable() {
-    let stage = stage().await;
-    assert_eq!(stage.condition("Available").await, condition("False", DOWN, "Deployment is unavailable: "));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_deployments_strongest_objection_is_told() {
-    let stage = stage().await;
-    stage.deployment_status("reg", unavailable(0, "too few")).await;
-    assert_eq!(
-        stage.condition("Available").await,
-        condition("False", DOWN, "Deployment is unavailable: too few")
-    );
-    let all = json!({ "conditions": [
-        { "type": "Available", "status": "True", "message": "a" }, { "type": "Progressing", "status": "False", "message": "stuck" },
-        { "type": "ReplicaFailure", "status": "True", "message": "quota" } ] });
-    stage.deployment_status("reg", all).await;
-    assert_eq!(
-        stage.condition("Available").await,
-        condition("False", DOWN, "Deployment is unavailable: quota")
-    );
+async fn scenario_02_becomes_available() {
+    let stage = Stage::plain().await;
+    stage.create(base()).await;
+    stage.up().await;
+    assert_eq!(stage.condition("Available").await, is_up());
+    assert_eq!(stage.condition("Progressing").await, is_done());
+    let status = stage.status().await;
+    assert_eq!(status["hosts"], json!(["reg.mr.svc.cluster.local", "reg.mr", "reg"]));
+    assert_eq!(status["hostsStr"], "reg.mr.svc.cluster.local,reg.mr,reg");
+    assert!(status["conditions"].as_array().unwrap().iter().all(|c| c["observedGeneration"] == 1));
+    stage.assert_at_rest().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,115 +47,63 @@ async fn scenario_27_pod_waiting() {
         { "name": "kube-rbac-proxy", "ready": false, "image": "", "imageID": "", "restartCount": 0,
             "state": { "waiting": { "reason": "ContainerCreating" } } } ] });
     stage.pod("p", &["rest-container", "kube-rbac-proxy"], waiting).await;
-    stage.deployment_status("reg", unavailable(1, "too few")).await;
+    stage.down().await;
     let text = "Deployment is unavailable: pod p has unready containers [kube-rbac-proxy: {waiting: {reason: ContainerCreating, message: }}]";
     assert_eq!(stage.condition("Available").await, condition("False", DOWN, text));
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_are_looked_at_in_order_and_those_that_go_are_not() {
-    let stage = stage().await;
-    stage.deployment_status("reg", unavailable(2, "too few")).await;
-    assert_eq!(
-        stage.condition("Available").await,
-        condition("False", DOWN, "Deployment is unavailable: 2 containers unavailable")
-    );
-    let ready = |reason: &str| json!({ "conditions": [{ "type": "Ready", "status": "False", "reason": reason, "message": "m" }] });
-    stage.pod("b", &["rest-container"], ready("B")).await;
-    stage.pod("a", &["rest-container"], ready("A")).await;
-    let text = |pod: &str, reason: &str| {
-        format!("Deployment is unavailable: pod {pod} containers not ready: {{reason: {reason}, message: m}}")
-    };
-    assert_eq!(stage.condition("Available").await, condition("False", DOWN, &text("a", "A")));
-    stage
-        .edit::<k8s_openapi::api::core::v1::Pod>("a", json!({ "metadata": { "finalizers": ["test/stay"] } }))
-        .await;
-    stage.delete::<k8s_openapi::api::core::v1::Pod>("a").await;
-    assert_eq!(stage.condition("Available").await, condition("False", DOWN, &text("b", "B")));
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_is_missing_is_named() {
-    let stage = Stage::new(PLAIN, NO_CATALOG).await;
-    stage.create(base()).await;
-    stage.deployment_status("reg", unavailable(0, "too few")).await;
-    let text = r#"Deployment is unavailable: too few (Secret "s" not found in namespace "mr")"#;
-    assert_eq!(stage.condition("Available").await, condition("False", DOWN, text));
-    stage.put(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s" } })).await;
-    assert_eq!(
-        stage.condition("Available").await,
-        condition("False", DOWN, "Deployment is unavailable: too few")
-    );
+async fn scenario_28_route_not_admitted() {
+    let stage = Stage::openshift().await;
+    stage.create(with(json!({ "kubeRBACProxy": {} }))).await;
+    stage.up().await;
+    let unavailable = |message: &str| condition("False", "ResourcesUnavailable", message);
+    if !stage.is_real() {
+        let none = "No Pods found for Deployment reg";
+        assert_eq!(stage.condition("Available").await, unavailable(none), "there a Deployment has its pods");
+    }
+    stage.pod("p", &["rest-container"], json!({})).await;
+    let without = "kube-rbac-proxy proxy unavailable in Pod p";
+    assert_eq!(stage.condition("Available").await, unavailable(without));
+    stage.delete::<Pod>("p").await;
+    stage.pod("q", &["rest-container", "kube-rbac-proxy"], json!({})).await;
+    let silent = "KubeRBACProxy Route reg-https is unavailable: ";
+    assert_eq!(stage.condition("Available").await, unavailable(silent));
+    admit(&stage, "False").await;
+    let text = "KubeRBACProxy Route reg-https is unavailable: Host reg-rest.example.com in Route reg-https is unavailable: {reason: HostAlreadyClaimed, message: m}";
+    assert_eq!(stage.condition("Available").await, unavailable(text));
+    assert_eq!(stage.condition("KubeRBACProxyAvailable").await, unavailable(text));
+    // A server that goes down takes the proxy with it: the original shows what was true once.
+    admit(&stage, "True").await;
+    assert_eq!(stage.condition("KubeRBACProxyAvailable").await.unwrap().0, "True");
+    stage.down().await;
+    assert_eq!(stage.condition("KubeRBACProxyAvailable").await.unwrap().0, "False");
 }
 
 #[tokio::test(start_paused = true)]
 async fn scenario_29_no_ready_endpoints() {
     let stage = stage().await;
-    stage.deployment_status("reg", available("2025-12-31T23:00:00Z")).await;
-    let text = "Service endpoints not found: endpoints \"reg\" not found";
-    assert_eq!(stage.condition("Available").await, condition("False", DOWN, text));
-    stage.endpoints("reg", json!([])).await;
+    if !stage.is_real() {
+        stage.report::<Deployment>("reg", available("2025-12-31T23:00:00Z")).await;
+        let text = "Service endpoints not found: endpoints \"reg\" not found";
+        assert_eq!(
+            stage.condition("Available").await,
+            condition("False", DOWN, text),
+            "there a Service has them"
+        );
+    }
+    stage.up().await;
+    assert_eq!(stage.condition("Available").await, is_up());
+    stage.endpoints(json!([])).await;
     let text = "Service endpoints not ready - no ready addresses available";
     assert_eq!(stage.condition("Available").await, condition("False", DOWN, text));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deployment_must_stay_available_for_a_while() {
-    let stage = stage().await;
-    stage.up("reg").await;
-    // The operator's clock began at midnight, some seconds ago.
-    stage.deployment_status("reg", available("2026-01-01T00:01:00Z")).await;
-    let text = "Deployment only recently available";
-    assert_eq!(stage.condition("Available").await, condition("False", "DeploymentCooldown", text));
-    tokio::time::sleep(std::time::Duration::from_secs(70)).await;
-    assert_eq!(
-        stage.condition("Available").await,
-        condition("True", "DeploymentAvailable", "Deployment is available")
-    );
-    stage.assert_at_rest().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn scenario_28_route_not_admitted() {
-    let stage = Stage::new(OPENSHIFT, NO_CATALOG).await;
-    stage.create(with(json!({ "kubeRBACProxy": {} }))).await;
-    stage.up("reg").await;
-    let none = "No Pods found for Deployment reg";
-    assert_eq!(stage.condition("Available").await, condition("False", "ResourcesUnavailable", none));
-    stage.pod("p", &["rest-container"], json!({})).await;
-    let without = "kube-rbac-proxy proxy unavailable in Pod p";
-    assert_eq!(stage.condition("Available").await, condition("False", "ResourcesUnavailable", without));
-    stage.delete::<k8s_openapi::api::core::v1::Pod>("p").await;
-    stage.pod("q", &["rest-container", "kube-rbac-proxy"], json!({})).await;
-    let silent = "KubeRBACProxy Route reg-https is unavailable: ";
-    assert_eq!(stage.condition("Available").await, condition("False", "ResourcesUnavailable", silent));
-    let routes: kube::Api<Route> = kube::Api::namespaced(stage.admin.clone(), NAMESPACE);
-    let said = |status: &str| {
-        let admitted =
-            json!({ "type": "Admitted", "status": status, "reason": "HostAlreadyClaimed", "message": "m" });
-        Patch::Merge(
-            json!({ "status": { "ingress": [{ "host": "reg-rest.example.com", "conditions": [admitted] }] } }),
-        )
-    };
-    routes.patch_status("reg-https", &PatchParams::default(), &said("False")).await.unwrap();
-    stage.settle().await;
-    let text = "KubeRBACProxy Route reg-https is unavailable: Host reg-rest.example.com in Route reg-https is unavailable: {reason: HostAlreadyClaimed, message: m}";
-    assert_eq!(stage.condition("Available").await, condition("False", "ResourcesUnavailable", text));
-    assert_eq!(
-        stage.condition("KubeRBACProxyAvailable").await,
-        condition("False", "ResourcesUnavailable", text)
-    );
-    // A server that goes down takes the proxy with it: the original shows what was true once.
-    routes.patch_status("reg-https", &PatchParams::default(), &said("True")).await.unwrap();
-    stage.deployment_status("reg", unavailable(0, "gone")).await;
-    assert_eq!(stage.condition("KubeRBACProxyAvailable").await.unwrap().0, "False");
-}
-
-#[tokio::test(start_paused = true)]
 async fn outside_openshift_no_route_is_waited_for() {
-    let stage = Stage::new(PLAIN, NO_CATALOG).await;
+    let stage = Stage::plain().await;
     stage.create(with(json!({ "kubeRBACProxy": {} }))).await;
-    stage.up("reg").await;
+    stage.up().await;
     stage.pod("p", &["rest-container", "kube-rbac-proxy"], json!({})).await;
     assert_eq!(stage.condition("Available").await.unwrap().0, "True");
     assert_eq!(stage.status().await["hosts"].as_array().unwrap().len(), 3);
@@ -176,7 +111,7 @@ async fn outside_openshift_no_route_is_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn the_defaults_are_told_as_a_merge_patch() {
-    let stage = Stage::new(PLAIN, NO_CATALOG).await;
+    let stage = Stage::plain().await;
     stage.create(json!({ "rest": {}, "postgres": { "host": "db" } })).await;
     let defaults = stage.status().await["specDefaults"].as_str().unwrap().to_owned();
     assert_eq!(
@@ -187,7 +122,7 @@ async fn the_defaults_are_told_as_a_merge_patch() {
 
 #[tokio::test(start_paused = true)]
 async fn an_image_is_taken_off_when_everything_is_spelled_out() {
-    let stage = Stage::new(PLAIN, NO_CATALOG).await;
+    let stage = Stage::plain().await;
     let resources = json!({ "requests": { "cpu": "100m" } });
     let rest = json!({ "image": "quay.io/opendatahub/model-registry:latest", "resources": resources });
     stage.create(with(json!({ "rest": rest }))).await;
@@ -195,4 +130,39 @@ async fn an_image_is_taken_off_when_everything_is_spelled_out() {
     assert!(spec["rest"].get("image").is_none());
     assert_eq!(spec["rest"]["resources"], resources, "what is the user's stays");
     stage.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_be_noticed_can_be_switched_off() {
+    let off = "registry-events=off,registry-generation=off,registry-missing=off,registry-invalid-status=off";
+    let stage = Stage::new(PLAIN, &[NO_CATALOG, &[("QUINTET_DIFFERENCES", off)]].concat()).await;
+    stage.create(json!({ "rest": {}, "postgres": { "generateDeployment": true } })).await;
+    stage.patch(json!({ "postgres": { "generateDeployment": null, "host": "db", "passwordSecret": { "name": "s", "key": "p" } } })).await;
+    stage.down().await;
+    let (_, _, message) = stage.condition("Available").await.unwrap();
+    assert!(!message.contains("Secret"), "{message}");
+    let conditions = stage.status().await["conditions"].as_array().unwrap().clone();
+    assert!(
+        conditions.iter().all(|condition| condition.get("observedGeneration").is_none()),
+        "{conditions:?}"
+    );
+    let events = stage.events().await;
+    assert!(events.iter().all(|(reason, _)| reason.starts_with("Service")), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registry_that_became_invalid_says_so_unless_that_is_switched_off() {
+    let told = async |switch: &str| {
+        let switched = [NO_CATALOG, &[("QUINTET_DIFFERENCES", switch)]].concat();
+        // What is not told cannot be compared with what is rendered.
+        let play = Play { look: |_| std::future::ready(()).boxed(), ..play(PLAIN, &switched) };
+        let stage = quintet_stage::Stage::new(play).await;
+        stage.create(base()).await;
+        stage.patch(json!({ "mysql": { "host": "" } })).await;
+        stage.condition("Available").await.unwrap()
+    };
+    let (status, reason, message) = told("").await;
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "ConfigurationError"));
+    assert!(message.contains("required one of `postgres` or `mysql` database"), "{message}");
+    assert_eq!(told("registry-invalid-status=off").await.1, DOWN, "what was true before");
 }

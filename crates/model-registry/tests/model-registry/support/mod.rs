@@ -1,12 +1,15 @@
 //! What the tests share: settings, resources from short JSON, and objects by kind and name.
 
+mod rendering;
 pub(crate) mod stage;
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{fs, path::Path};
 
 use quintet_api::model_registry::ModelRegistry;
 use quintet_model_registry::Config;
 use serde_json::{Value, json};
+
+pub(crate) use quintet_stage::objects::{Objects, assert_hold, at, container, covers, difference, id};
 
 /// Settings with these environment variables.
 pub(crate) fn config(variables: &[(&str, &str)]) -> Config {
@@ -36,15 +39,6 @@ pub(crate) fn stored(namespace: &str, name: &str, spec: Value) -> ModelRegistry 
     serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).expect("a ModelRegistry")
 }
 
-/// Objects by `Kind/name`.
-pub(crate) type Objects = BTreeMap<String, Value>;
-
-/// `Kind/name`.
-pub(crate) fn id(object: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    format!("{}/{}", text(&object["kind"]), text(&object["metadata"]["name"]))
-}
-
 /// The objects of a case of the specification.
 pub(crate) fn case(name: &str) -> Objects {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cases/{name}.objects.yaml"));
@@ -53,66 +47,23 @@ pub(crate) fn case(name: &str) -> Objects {
     objects.into_iter().map(|object| (id(&object), object)).collect()
 }
 
-/// What is at a path such as `spec.containers.0`.
-pub(crate) fn at<'v>(object: &'v Value, path: &str) -> &'v Value {
-    path.split('.').fold(object, |value, name| match name.parse::<usize>() {
-        Ok(index) => &value[index],
-        Err(_) => &value[name],
-    })
+/// A condition as [`stage::Stage::condition`](quintet_stage::Stage::condition) gives it.
+pub(crate) fn condition(status: &str, reason: &str, message: &str) -> Option<(String, String, String)> {
+    Some((status.into(), reason.into(), message.into()))
 }
 
-/// The container of this name in a Deployment.
-pub(crate) fn container<'v>(deployment: &'v Value, name: &str) -> &'v Value {
-    let containers = at(deployment, "spec.template.spec.containers").as_array();
-    containers.into_iter().flatten().find(|container| container["name"] == name).unwrap_or(&Value::Null)
+/// What `Available` says of a server that is.
+pub(crate) fn is_up() -> Option<(String, String, String)> {
+    condition("True", "DeploymentAvailable", "Deployment is available")
 }
 
-/// True if everything that `wanted` says is so in `live`, whatever else there is.
-pub(crate) fn covers(live: &Value, wanted: &Value) -> bool {
-    match (live, wanted) {
-        (Value::Object(live), Value::Object(wanted)) => {
-            wanted.iter().all(|(name, wanted)| live.get(name).is_some_and(|live| covers(live, wanted)))
-        }
-        (Value::Array(live), Value::Array(wanted)) => {
-            live.len() == wanted.len() && live.iter().zip(wanted).all(|(live, wanted)| covers(live, wanted))
-        }
-        _ => live == wanted,
-    }
+/// What `Progressing` says when nothing is to be done.
+pub(crate) fn is_done() -> Option<(String, String, String)> {
+    condition("False", "CreatedDeployment", "Deployment was successfully created")
 }
 
-/// The differences between two sets of objects, one line per place, lists compared by position.
-pub(crate) fn difference(before: &Objects, after: &Objects) -> String {
-    let mut lines = Vec::new();
-    for (id, object) in before {
-        match after.get(id) {
-            Some(other) => compare(id, object, other, &mut lines),
-            None => lines.push(format!("- {id}")),
-        }
-    }
-    let added = after.iter().filter(|(id, _)| !before.contains_key(*id));
-    lines.extend(added.map(|(id, object)| format!("+ {id} {object}")));
-    lines.join("\n")
-}
-
-fn compare(path: &str, before: &Value, after: &Value, lines: &mut Vec<String>) {
-    match (before, after) {
-        (Value::Object(b), Value::Object(a)) => {
-            for (name, value) in b {
-                compare(&format!("{path}.{name}"), value, a.get(name).unwrap_or(&Value::Null), lines);
-            }
-            for (name, value) in a.iter().filter(|(name, _)| !b.contains_key(*name)) {
-                compare(&format!("{path}.{name}"), &Value::Null, value, lines);
-            }
-        }
-        (Value::Array(b), Value::Array(a)) => {
-            for index in 0..b.len().max(a.len()) {
-                let item = |list: &[Value]| list.get(index).cloned().unwrap_or(Value::Null);
-                compare(&format!("{path}.{index}"), &item(b), &item(a), lines);
-            }
-        }
-        _ if before == after => {}
-        (Value::Null, _) => lines.push(format!("+ {path} {after}")),
-        (_, Value::Null) => lines.push(format!("- {path} {before}")),
-        _ => lines.push(format!("~ {path} {before} -> {after}")),
-    }
+/// The arguments of a container of a Deployment.
+pub(crate) fn args(deployment: &Value, name: &str) -> Vec<String> {
+    let args = container(deployment, name)["args"].as_array().cloned().unwrap_or_default();
+    args.iter().map(|arg| arg.as_str().unwrap_or_default().to_owned()).collect()
 }
