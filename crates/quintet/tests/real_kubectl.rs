@@ -1,6 +1,7 @@
 //! kubectl against `quintet up`: what people type to follow and to look into workloads.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -15,6 +16,7 @@ const PROCESS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/local
 struct Running(Child);
 
 impl Running {
+    /// What it prints, line by line. Hold on to it: a program whose reader is gone ends at the next line it writes.
     fn lines(&mut self) -> impl Iterator<Item = String> + use<> {
         BufReader::new(self.0.stdout.take().expect("a pipe")).lines().map_while(Result::ok)
     }
@@ -97,6 +99,7 @@ fn session(kubectl: &Kubectl) {
     looking_inside(kubectl);
     processes(kubectl);
     jobs(kubectl);
+    forwarding(kubectl);
 }
 
 fn rollouts(kubectl: &Kubectl) {
@@ -147,14 +150,17 @@ fn processes(kubectl: &Kubectl) {
     kubectl.ok(&format!("apply -f {PROCESS}"), "");
     kubectl.ok("wait pod/clock --for=condition=Ready --timeout=60s", "");
     let mut follow = kubectl.start("logs -f clock");
-    assert_eq!(follow.lines().filter(|line| line.len() == "12:00:00".len()).take(2).count(), 2);
+    let mut log = follow.lines();
+    assert_eq!(log.by_ref().filter(|line| line.len() == "12:00:00".len()).take(2).count(), 2);
     let mut attached = kubectl.start("attach clock");
-    assert!(attached.lines().any(|line| line.len() == "12:00:00".len()), "nothing was heard");
+    let mut heard = attached.lines();
+    assert!(heard.any(|line| line.len() == "12:00:00".len()), "nothing was heard");
     assert_eq!(kubectl.ok("exec clock -- sh -c pwd>/dev/null;exit", ""), "");
     let ended = kubectl.run("exec clock -- sh -c exit${IFS}7", "");
     assert_eq!(ended.status.code(), Some(7));
     kubectl.ok("delete pod clock --timeout=60s", "");
-    follow.0.wait().unwrap(); // the log ends with the Pod
+    log.for_each(drop); // the log ends with the Pod
+    assert!(follow.0.wait().unwrap().success());
 }
 
 fn jobs(kubectl: &Kubectl) {
@@ -162,4 +168,21 @@ fn jobs(kubectl: &Kubectl) {
     kubectl.ok("wait job/count --for=condition=Complete --timeout=60s", "");
     assert_eq!(kubectl.ok("get job count -o jsonpath={.status.succeeded}", ""), "6");
     assert_eq!(kubectl.ok("logs job/count", ""), "counted\n");
+}
+
+/// The operator's own Pod serves its health: a forwarded port reaches it, for one connection after the other.
+fn forwarding(kubectl: &Kubectl) {
+    let mut forward = kubectl.start("port-forward -n opendatahub deployment/quintet-mlflow :8081");
+    let mut said = forward.lines();
+    let first = said.next().expect("it says where it listens");
+    let address = first.split(' ').nth(2).unwrap_or_default();
+    for _ in 0..3 {
+        let mut stream = TcpStream::connect(address).unwrap_or_else(|error| panic!("{first}: {error}"));
+        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("mlflow: ready"), "{answer}");
+    }
+    assert!(forward.0.try_wait().unwrap().is_none(), "it still forwards");
+    drop(said);
 }

@@ -9,8 +9,9 @@ use serde_json::Value;
 use crate::client::catalogue::{Catalogue, Served};
 use crate::client::connect::Server;
 use crate::client::raw::{self, Column, Row, ServerTable};
+use crate::commands::tree::{State, health};
 use crate::errors::{Exit, Refusal};
-use crate::output::{self, Format, Table};
+use crate::output::{self, Format, Paint, Table};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,6 +96,9 @@ impl Query<'_> {
         if let Some(version) = watch_from {
             query.push(format!("watch=true&resourceVersion={version}"));
         }
+        if accept == raw::TABLE && self.is_custom() {
+            query.push("includeObject=Object".into()); // to say how each is, see [`Printer`]
+        }
         if let Some(labels) = &self.args.selector {
             query.push(
                 form_urlencoded::Serializer::new(String::new()).append_pair("labelSelector", labels).finish(),
@@ -105,6 +109,12 @@ impl Query<'_> {
             .header(header::ACCEPT, accept)
             .body(vec![])
             .context("the name does not fit into a URL")
+    }
+
+    /// A kind that no Kubernetes brings.
+    fn is_custom(&self) -> bool {
+        let group = &self.served.api.group;
+        group.contains('.') && !group.ends_with(".k8s.io")
     }
 
     async fn objects(&self, client: &Client, format: Format) -> Result<String> {
@@ -144,10 +154,12 @@ impl Query<'_> {
     }
 }
 
-/// Prints rows page by page; the heading once, column widths growing as they must.
+/// Prints rows page by page; the heading once, column widths growing as they must. Where the server's columns tell nothing but
+/// names and ages, one of ours says how each object is.
 struct Printer {
     columns: Vec<(usize, String)>,
     with_namespace: bool,
+    with_state: bool,
     widths: Vec<usize>,
     headed: bool,
 }
@@ -156,9 +168,12 @@ impl Printer {
     fn new(query: &Query<'_>, columns: Vec<Column>) -> Self {
         let shown = |c: &Column| query.args.wide || c.priority == 0;
         let columns = columns.into_iter().enumerate().filter(|(_, c)| shown(c));
+        let columns: Vec<_> = columns.map(|(i, c)| (i, c.name.to_uppercase())).collect();
+        let says_nothing = columns.iter().all(|(_, name)| matches!(name.as_str(), "NAME" | "AGE"));
         Printer {
-            columns: columns.map(|(i, c)| (i, c.name.to_uppercase())).collect(),
+            columns,
             with_namespace: query.namespace.is_none() && query.served.namespaced,
+            with_state: query.is_custom() && says_nothing,
             widths: vec![],
             headed: false,
         }
@@ -169,15 +184,17 @@ impl Printer {
         if !self.headed {
             self.headed = true;
             let namespace = self.with_namespace.then(|| "NAMESPACE".to_string());
-            lines.push(
-                namespace.into_iter().chain(self.columns.iter().map(|(_, name)| name.clone())).collect(),
-            );
+            let state = self.with_state.then(|| "STATE".to_string());
+            let names = self.columns.iter().map(|(_, name)| name.clone());
+            lines.push(namespace.into_iter().chain(names).chain(state).collect());
         }
         for row in rows {
             let namespace = row.object["metadata"]["namespace"].as_str().unwrap_or_default();
             let cell = |i: usize| row.cells.get(i).map(text).unwrap_or_default();
             let cells = self.columns.iter().map(|(i, _)| cell(*i));
-            lines.push(self.with_namespace.then(|| namespace.to_string()).into_iter().chain(cells).collect());
+            let namespace = self.with_namespace.then(|| namespace.to_string());
+            let state = self.with_state.then(|| state(&row.object));
+            lines.push(namespace.into_iter().chain(cells).chain(state).collect());
         }
         for line in &lines {
             self.widths.resize(line.len().max(self.widths.len()), 0);
@@ -190,6 +207,16 @@ impl Printer {
             cells.collect::<String>().trim_end().to_string() + "\n"
         };
         lines.iter().map(pad).collect()
+    }
+}
+
+/// How an object is, and why it is not ready.
+fn state(object: &Value) -> String {
+    let verdict = health(object);
+    let why = verdict.why.first().map(|why| format!(": {why}")).unwrap_or_default();
+    match verdict.state {
+        State::Plain => String::new(),
+        state => Paint::detect().tone(state.tone(), &(verdict.summary + &why)),
     }
 }
 

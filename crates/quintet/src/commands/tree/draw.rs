@@ -26,17 +26,34 @@ pub(super) fn draw(root: &Node, paint: Paint) -> String {
     text
 }
 
-/// What lies at the bottom of it: the reasons of objects that are not ready though everything below them is.
+/// What lies at the bottom of it: the reasons of objects that are not ready though everything below them is. What several
+/// have in common is said once.
 pub(super) fn causes(node: &Node) -> Vec<String> {
+    let mut grouped: Vec<(&str, Vec<String>)> = vec![];
+    for (who, why) in reasons(node) {
+        match grouped.iter_mut().find(|(other, _)| *other == why) {
+            Some((_, whose)) => whose.push(who),
+            None => grouped.push((why, vec![who])),
+        }
+    }
+    let told = grouped.into_iter().map(|(why, whose)| match whose.len() {
+        1 => format!("{}: {why}", whose[0]),
+        count => format!("{} and {} more: {why}", whose[0], count - 1),
+    });
+    told.collect()
+}
+
+/// Who is at the bottom, and why it is not ready.
+fn reasons(node: &Node) -> Vec<(String, &str)> {
     if !matches!(node.health.state, State::Waiting | State::Failed) {
         return vec![];
     }
-    let below: Vec<String> = node.children.iter().flat_map(causes).collect();
+    let below: Vec<_> = node.children.iter().flat_map(reasons).collect();
     if !below.is_empty() {
         return below;
     }
     let reason = node.health.why.first().or(node.warnings.first());
-    reason.map(|reason| format!("{}: {reason}", title(node))).into_iter().collect()
+    reason.map(|reason| (title(node), reason.as_str())).into_iter().collect()
 }
 
 fn title(node: &Node) -> String {
@@ -65,6 +82,7 @@ mod tests {
     use super::*;
     use crate::commands::tree::health;
     use serde_json::json;
+    use std::collections::BTreeSet;
 
     fn node(kind: &str, name: &str, status: serde_json::Value, children: Vec<Node>) -> Node {
         Node {
@@ -76,6 +94,7 @@ mod tests {
             warnings: vec![],
             children,
             unseen: vec![],
+            named: BTreeSet::new(),
         }
     }
 
@@ -107,5 +126,15 @@ web is not ready because
 not allowed to list secrets: children of these kinds are not shown
 ";
         assert_eq!(draw(&root, Paint::plain()), expected);
+    }
+
+    #[test]
+    fn what_pods_have_in_common_is_said_once() {
+        let pod = |name| {
+            let waiting = json!({"name": "web", "state": {"waiting": {"reason": "ImagePullBackOff"}}});
+            node("Pod", name, json!({"phase": "Pending", "containerStatuses": [waiting]}), vec![])
+        };
+        let root = node("ReplicaSet", "web", json!({}), vec![pod("a"), pod("b"), pod("c")]);
+        assert_eq!(causes(&root), ["Pod team/a and 2 more: container web: ImagePullBackOff"]);
     }
 }

@@ -1,6 +1,6 @@
 //! Finding an object's children, and theirs, by owner reference.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use anyhow::Result;
 use futures::{StreamExt, stream};
@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::health::{Health, health};
+use super::references::{self, Named};
 use crate::client::catalogue::{Catalogue, Served};
 
 /// How many lists are under way at once.
@@ -38,6 +39,9 @@ pub(super) struct Node {
     /// Kinds that could not be listed, so that children of them may be missing; on the root only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<String>,
+    /// What a Pod cannot start without.
+    #[serde(skip)]
+    pub named: BTreeSet<Named>,
 }
 
 /// The whole tree below `root`.
@@ -70,6 +74,7 @@ pub(super) async fn gather(
     let mut family = Family { by_owner, warnings };
     let mut node = family.node(kind, root, 0);
     node.unseen = unseen;
+    references::explain(client, &mut node).await;
     Ok(node)
 }
 
@@ -153,6 +158,7 @@ impl Family<'_> {
             warnings: self.warnings.remove(&uid).unwrap_or_default(),
             children,
             unseen: vec![],
+            named: if served.api.kind == "Pod" { references::named(&value) } else { BTreeSet::new() },
         }
     }
 }

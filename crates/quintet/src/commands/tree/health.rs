@@ -184,8 +184,9 @@ fn conditions(object: &Value) -> Health {
     let reason = summary["reason"].as_str().unwrap_or_default();
     let text = format!("{}={} {reason}", type_of(summary), status_of(summary));
     let others = all_conditions(object).filter(|c| status_of(c) == "False" && type_of(c) != type_of(summary));
-    let why: Vec<String> = std::iter::once(summary).chain(others).map(told).collect();
-    Health::new(State::Waiting, text.trim_end()).because(why)
+    // Its type, status and reason are in the text.
+    let own = summary["message"].as_str().filter(|message| !message.is_empty()).map(str::to_owned);
+    Health::new(State::Waiting, text.trim_end()).because(own.into_iter().chain(others.map(told)))
 }
 
 fn all_conditions(object: &Value) -> impl Iterator<Item = &Value> {
@@ -255,7 +256,7 @@ mod tests {
             {"type": "Available", "status": "False", "reason": "DeploymentNotReady", "message": "0 of 1"},
             {"type": "Progressing", "status": "True", "reason": "Rolling", "message": ""}]}}));
         assert_eq!(verdict.summary, "Available=False DeploymentNotReady");
-        assert_eq!(verdict.why, ["Available is False (DeploymentNotReady): 0 of 1"]);
+        assert_eq!(verdict.why, ["0 of 1"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod draw;
 mod family;
 mod health;
+mod references;
 
 pub use health::{Health, State, health};
 

@@ -1,7 +1,7 @@
 //! Following applied objects until they are ready, or telling in words why they are not.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use futures::stream::{SelectAll, StreamExt};
@@ -27,6 +27,7 @@ pub(super) async fn follow(
     stop: &CancellationToken,
     progress: Progress,
 ) -> Result<bool> {
+    let began = Instant::now();
     let mut seen: BTreeMap<String, Health> = BTreeMap::new();
     let watching = async {
         let mut changes = SelectAll::new();
@@ -54,7 +55,11 @@ pub(super) async fn follow(
     };
     match stop.run_until_cancelled(timeout(limit, watching)).await {
         None => Ok(true), // stopped before it could be known
-        Some(Ok(result)) => result.map(|()| true),
+        Some(Ok(result)) => {
+            result?;
+            progress(&format!("\nAll of it is ready, after {:.1} s.\n", began.elapsed().as_secs_f64()))?;
+            Ok(true)
+        }
         Some(Err(_)) => {
             let late = |one: &&Applied| {
                 let known = seen.get(&one.served.object(&one.name));
