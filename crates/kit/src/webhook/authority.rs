@@ -2,8 +2,9 @@
 //!
 //! Everything is renewed at two thirds of its life, by the wall clock. A new authority is first only *trusted*: it goes
 //! beside the old one into the bundle that the API server gets, and signs nothing before every place has had that bundle
-//! for a minute. So at any moment, whatever a replica shows is signed by an authority that the API server trusts. What to
-//! do is decided by [`Material::next`], a pure function but for the keys it makes; [`Keeper::keep`] does it.
+//! for a while, since API servers learn of it by a watch, each in its own time. So at any moment, whatever a replica shows
+//! is signed by an authority that every API server trusts. What to do is decided by [`Material::next`], a pure function
+//! but for the keys it makes; [`Keeper::keep`] does it.
 
 use super::publish::Target;
 use crate::clock::Clock;
@@ -21,18 +22,35 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How long an authority lives.
-const AUTHORITY: SignedDuration = SignedDuration::from_hours(24 * 365);
-/// How long a certificate that it signed lives.
-const SIGNED: SignedDuration = SignedDuration::from_hours(24 * 90);
-/// How often the clock is looked at. A machine that slept has timers that did not run.
-const LOOK: Duration = Duration::from_secs(60);
 /// How often a look is begun anew when other replicas were quicker; a renewal takes three.
 const ROUNDS: usize = 20;
-/// How long a new authority is only trusted, at least: every API server hears of a new bundle by a watch, a moment later.
-const SETTLE: SignedDuration = SignedDuration::from_mins(1);
 /// Clocks of two machines differ.
 const SKEW: SignedDuration = SignedDuration::from_mins(10);
+
+/// How long things last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lives {
+    /// An authority.
+    pub authority: SignedDuration,
+    /// A certificate that it signed.
+    pub signed: SignedDuration,
+    /// From when every place has the bundle with a new authority until that signs.
+    pub settling: SignedDuration,
+    /// From one look at the clock to the next. A machine that slept has timers that did not run.
+    pub look: Duration,
+}
+
+impl Default for Lives {
+    /// A year, ninety days, and a minute each.
+    fn default() -> Self {
+        Lives {
+            authority: SignedDuration::from_hours(24 * 365),
+            signed: SignedDuration::from_hours(24 * 90),
+            settling: SignedDuration::from_mins(1),
+            look: Duration::from_secs(60),
+        }
+    }
+}
 
 /// Why there is no certificate.
 #[derive(Debug, Error)]
@@ -77,13 +95,21 @@ impl Pair {
     }
 }
 
+/// An authority that signs nothing yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Coming {
+    pair: Pair,
+    /// Since when every place was seen to have it in its bundle.
+    published: Option<Timestamp>,
+}
+
 /// What the Secret holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Material {
     /// Signs.
     authority: Pair,
     /// Will sign, once it is trusted everywhere.
-    coming: Option<Pair>,
+    coming: Option<Coming>,
     /// Signed until lately: trusted until its last certificate has gone.
     leaving: Option<(String, Timestamp)>,
     /// What is shown.
@@ -97,13 +123,14 @@ impl Material {
     ///
     /// # Errors
     /// If a name is neither a host name nor an address.
-    pub fn first(names: &[String], now: Timestamp) -> Result<Self, AuthorityError> {
-        let authority = authority(now)?;
-        let shown = sign(&authority, names, now)?;
+    pub fn first(names: &[String], lives: &Lives, now: Timestamp) -> Result<Self, AuthorityError> {
+        let authority = authority(lives, now)?;
+        let shown = sign(&authority, names, lives, now)?;
         Ok(Material { authority, coming: None, leaving: None, shown, names: names.to_vec() })
     }
 
-    /// What it should be now, if that is something else. `trusted` says that every place has the bundle as it is.
+    /// What it should be now, if that is something else. `trusted` says that every place was found to have the bundle as
+    /// it is.
     ///
     /// # Errors
     /// As [`Material::first`].
@@ -111,26 +138,36 @@ impl Material {
         &self,
         names: &[String],
         trusted: bool,
+        lives: &Lives,
         now: Timestamp,
     ) -> Result<Option<Self>, AuthorityError> {
-        let mut next = self.clone();
         if self.authority.ends <= now {
-            return Material::first(names, now).map(Some); // asleep for too long: nothing is left to be careful about
+            // Asleep for too long: nothing is left to be careful about.
+            return Material::first(names, lives, now).map(Some);
         }
-        match &self.coming {
-            None if self.authority.is_due(now) => next.coming = Some(authority(now)?),
-            Some(coming) if trusted && now.duration_since(coming.made) >= SETTLE => {
+        let mut next = self.clone();
+        let settled = |since: &Timestamp| now.duration_since(*since) >= lives.settling;
+        match &mut next.coming {
+            None if self.authority.is_due(now) => {
+                next.coming = Some(Coming { pair: authority(lives, now)?, published: None });
+            }
+            Some(coming) if trusted && coming.published.as_ref().is_some_and(settled) => {
                 next.leaving = Some((self.authority.certificate.clone(), self.shown.ends));
-                next.authority = coming.clone();
+                next.authority = coming.pair.clone();
+                next.shown = sign(&next.authority, names, lives, now)?;
+                next.names = names.to_vec();
                 next.coming = None;
-                next.shown = sign(coming, names, now)?;
+            }
+            // A place that lost the bundle has to learn it anew.
+            Some(coming) if trusted != coming.published.is_some() => {
+                coming.published = trusted.then_some(now);
             }
             _ if self.shown.is_due(now) || self.names != names => {
-                next.shown = sign(&self.authority, names, now)?;
+                next.shown = sign(&self.authority, names, lives, now)?;
+                next.names = names.to_vec();
             }
             _ => {}
         }
-        next.names = names.to_vec();
         if next.leaving.as_ref().is_some_and(|(_, until)| *until <= now) {
             next.leaving = None;
         }
@@ -140,7 +177,7 @@ impl Material {
     /// Every authority that is to be trusted now, as PEM.
     #[must_use]
     pub fn bundle(&self) -> String {
-        let coming = self.coming.as_ref().map(|pair| pair.certificate.as_str());
+        let coming = self.coming.as_ref().map(|coming| coming.pair.certificate.as_str());
         let leaving = self.leaving.as_ref().map(|(certificate, _)| certificate.as_str());
         [Some(self.authority.certificate.as_str()), coming, leaving].into_iter().flatten().collect()
     }
@@ -165,7 +202,10 @@ impl Material {
         pair("authority", &self.authority);
         pair("tls", &self.shown);
         if let Some(coming) = &self.coming {
-            pair("coming", coming);
+            pair("coming", &coming.pair);
+        }
+        if let Some(published) = self.coming.as_ref().and_then(|coming| coming.published) {
+            put("coming.published", &published.to_string());
         }
         if let Some((certificate, until)) = &self.leaving {
             put("leaving.crt", certificate);
@@ -178,18 +218,19 @@ impl Material {
 
     fn from_data(data: &BTreeMap<String, ByteString>) -> Option<Self> {
         let text = |name: &str| data.get(name).and_then(|bytes| String::from_utf8(bytes.0.clone()).ok());
+        let time = |name: &str| -> Option<Timestamp> { text(name)?.parse().ok() };
         let pair = |prefix: &str| {
             Some(Pair {
                 certificate: text(&format!("{prefix}.crt"))?,
                 key: text(&format!("{prefix}.key"))?,
-                made: text(&format!("{prefix}.made"))?.parse().ok()?,
-                ends: text(&format!("{prefix}.ends"))?.parse().ok()?,
+                made: time(&format!("{prefix}.made"))?,
+                ends: time(&format!("{prefix}.ends"))?,
             })
         };
-        let leaving = text("leaving.crt").zip(text("leaving.until").and_then(|until| until.parse().ok()));
+        let leaving = text("leaving.crt").zip(time("leaving.until"));
         Some(Material {
             authority: pair("authority")?,
-            coming: pair("coming"),
+            coming: pair("coming").map(|pair| Coming { pair, published: time("coming.published") }),
             leaving,
             shown: pair("tls")?,
             names: text("names")?.split_whitespace().map(str::to_owned).collect(),
@@ -197,8 +238,8 @@ impl Material {
     }
 }
 
-fn authority(now: Timestamp) -> Result<Pair, AuthorityError> {
-    let mut params = lasting(now, AUTHORITY);
+fn authority(lives: &Lives, now: Timestamp) -> Result<Pair, AuthorityError> {
+    let mut params = lasting(now, lives.authority);
     let serial: u64 = rand::random();
     // Each has a name of its own: two of the same name and different keys confuse those who verify.
     params.distinguished_name.push(DnType::CommonName, format!("quintet-webhooks-{serial:016x}"));
@@ -206,11 +247,11 @@ fn authority(now: Timestamp) -> Result<Pair, AuthorityError> {
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     let key = KeyPair::generate()?;
     let certificate = params.self_signed(&key)?.pem();
-    Ok(Pair { certificate, key: key.serialize_pem(), made: now, ends: ends(now, AUTHORITY) })
+    Ok(Pair { certificate, key: key.serialize_pem(), made: now, ends: ends(now, lives.authority) })
 }
 
-fn sign(authority: &Pair, names: &[String], now: Timestamp) -> Result<Pair, AuthorityError> {
-    let mut params = lasting(now, SIGNED);
+fn sign(authority: &Pair, names: &[String], lives: &Lives, now: Timestamp) -> Result<Pair, AuthorityError> {
+    let mut params = lasting(now, lives.signed);
     params.distinguished_name.push(DnType::CommonName, "quintet-webhooks");
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     for name in names {
@@ -222,7 +263,7 @@ fn sign(authority: &Pair, names: &[String], now: Timestamp) -> Result<Pair, Auth
     let issuer = Issuer::from_ca_cert_pem(&authority.certificate, KeyPair::from_pem(&authority.key)?)?;
     let key = KeyPair::generate()?;
     let certificate = params.signed_by(&key, &issuer)?.pem();
-    Ok(Pair { certificate, key: key.serialize_pem(), made: now, ends: ends(now, SIGNED) })
+    Ok(Pair { certificate, key: key.serialize_pem(), made: now, ends: ends(now, lives.signed) })
 }
 
 fn ends(now: Timestamp, life: SignedDuration) -> Timestamp {
@@ -254,6 +295,8 @@ pub struct Keeper {
     pub names: Vec<String>,
     /// Whose bundles are kept up to date.
     pub targets: Vec<Target>,
+    /// How long certificates last.
+    pub lives: Lives,
 }
 
 impl Keeper {
@@ -270,7 +313,7 @@ impl Keeper {
     /// Renews what is due, publishes whom to trust and shows what the Secret holds, for ever.
     pub async fn keep(&self, client: &Client, clock: &Clock, certificate: &Certificate) {
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(self.lives.look).await;
             if let Err(error) = self.refresh(client, clock, certificate).await {
                 tracing::warn!(%error, secret = self.secret, "webhook certificates not refreshed; trying again");
             }
@@ -298,7 +341,7 @@ impl Keeper {
         let api: Api<Secret> = Api::namespaced(client.clone(), &self.namespace);
         for _ in 0..ROUNDS {
             let Some(secret) = api.get_opt(&self.secret).await? else {
-                let material = Material::first(&self.names, clock.now())?;
+                let material = Material::first(&self.names, &self.lives, clock.now())?;
                 ours(api.create(&PostParams::default(), &self.to_secret(&material, None)).await)?;
                 continue; // read again: another may have been quicker
             };
@@ -308,7 +351,7 @@ impl Keeper {
             for target in &self.targets {
                 trusted &= target.trust(client, &material.bundle()).await?;
             }
-            match material.next(&self.names, trusted, clock.now())? {
+            match material.next(&self.names, trusted, &self.lives, clock.now())? {
                 None => return Ok(material),
                 Some(next) => {
                     let version = secret.metadata.resource_version;
@@ -345,6 +388,10 @@ mod tests {
         vec!["hooks.home.svc".into(), "127.0.0.1".into()]
     }
 
+    fn lives() -> Lives {
+        Lives::default()
+    }
+
     fn at(days: i64) -> Timestamp {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         start.saturating_add(SignedDuration::from_hours(24 * days)).unwrap()
@@ -377,32 +424,39 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_what_was_made() {
-        let made = Material::first(&names(), at(0)).unwrap();
+        let made = Material::first(&names(), &lives(), at(0)).unwrap();
         assert_eq!(Material::from_data(&made.to_data()), Some(made.clone()));
         assert!(!format!("{made:?}").contains("PRIVATE"));
-        let due = made.next(&names(), true, at(250)).unwrap().unwrap();
+        let due = made.next(&names(), true, &lives(), at(250)).unwrap().unwrap();
         assert_eq!(Material::from_data(&due.to_data()), Some(due));
         assert_eq!(Material::from_data(&BTreeMap::new()), None);
     }
 
     #[test]
     fn a_new_authority_is_trusted_before_it_signs_and_the_old_one_after() {
-        let first = Material::first(&names(), at(0)).unwrap();
-        assert_eq!(first.next(&names(), true, at(59)).unwrap(), None, "nothing is due");
-        let renewed = first.next(&names(), true, at(60)).unwrap().expect("two thirds of 90 days");
+        let first = Material::first(&names(), &lives(), at(0)).unwrap();
+        assert_eq!(first.next(&names(), true, &lives(), at(59)).unwrap(), None, "nothing is due");
+        let renewed = first.next(&names(), true, &lives(), at(60)).unwrap().expect("two thirds of 90 days");
         assert_eq!(renewed.bundle(), first.bundle());
         assert_ne!(renewed.shown(), first.shown());
 
-        let due = renewed.next(&names(), true, at(244)).unwrap().expect("two thirds of a year");
+        let due = renewed.next(&names(), true, &lives(), at(244)).unwrap().expect("two thirds of a year");
         assert_eq!(due.shown(), renewed.shown(), "the new one signs nothing yet");
         assert!(due.bundle().starts_with(&renewed.bundle()) && due.bundle().len() > renewed.bundle().len());
-        let soon = due.next(&names(), true, at(244)).unwrap().expect("what is shown is renewed meanwhile");
-        assert!(soon.coming.is_some(), "nor at once: not every API server has heard of it");
-        let waiting =
-            due.next(&names(), false, at(245)).unwrap().expect("what is shown is renewed meanwhile");
+        let waiting = due
+            .next(&names(), false, &lives(), at(245))
+            .unwrap()
+            .expect("what is shown is renewed meanwhile");
         assert!(verifies(&first.bundle(), waiting.shown().0, at(245)), "by the old authority");
 
-        let turned = waiting.next(&names(), true, at(246)).unwrap().expect("now it signs");
+        let published = waiting.next(&names(), true, &lives(), at(245)).unwrap().expect("every place has it");
+        assert_eq!(published.shown(), waiting.shown(), "an API server may not have heard of it yet");
+        assert_eq!(published.next(&names(), true, &lives(), at(245)).unwrap(), None, "it waits");
+        let lost = published.next(&names(), false, &lives(), at(246)).unwrap().expect("a place lost it");
+        assert_eq!(lost, waiting, "and has to learn it anew");
+        assert_eq!(Material::from_data(&published.to_data()), Some(published.clone()));
+
+        let turned = published.next(&names(), true, &lives(), at(246)).unwrap().expect("now it signs");
         assert!(
             verifies(&due.bundle(), turned.shown().0, at(246)),
             "for those who have the bundle of before"
@@ -411,17 +465,18 @@ mod tests {
             verifies(&turned.bundle(), waiting.shown().0, at(246)),
             "and others may still show the old one"
         );
-        let left = turned.next(&names(), true, at(246 + 90)).unwrap().expect("nobody shows it any more");
+        let left =
+            turned.next(&names(), true, &lives(), at(246 + 90)).unwrap().expect("nobody shows it any more");
         assert!(left.leaving.is_none() && left.bundle().len() < turned.bundle().len());
     }
 
     #[test]
     fn other_names_need_another_certificate_and_a_long_sleep_a_new_beginning() {
-        let first = Material::first(&names(), at(0)).unwrap();
-        let other = first.next(&["elsewhere.svc".into()], true, at(1)).unwrap().unwrap();
+        let first = Material::first(&names(), &lives(), at(0)).unwrap();
+        let other = first.next(&["elsewhere.svc".into()], true, &lives(), at(1)).unwrap().unwrap();
         assert_eq!((other.bundle(), &other.names[..]), (first.bundle(), &["elsewhere.svc".to_owned()][..]));
-        let late = first.next(&names(), true, at(366)).unwrap().unwrap();
+        let late = first.next(&names(), true, &lives(), at(366)).unwrap().unwrap();
         assert!(verifies(&late.bundle(), late.shown().0, at(366)));
-        assert!(Material::first(&["ümläut".into()], at(0)).is_err());
+        assert!(Material::first(&["ümläut".into()], &lives(), at(0)).is_err());
     }
 }

@@ -18,7 +18,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Sees to it that the object trusts this bundle; false if it is not there, or changed under our hands.
+    /// Sees to it that the object trusts this bundle; true if it did so already. One that was only just told needs a while
+    /// until every API server has heard of it, and one that changed under our hands is told at the next look.
     pub(super) async fn trust(&self, client: &Client, bundle: &str) -> kube::Result<bool> {
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &self.resource());
         // One that is not installed keeps nobody from trusting: it is given the bundle when it comes.
@@ -34,8 +35,8 @@ impl Target {
         let patch: json_patch::Patch =
             serde_json::from_value(whole.into()).map_err(kube::Error::SerdeError)?;
         match api.patch(self.name(), &PatchParams::default(), &Patch::Json::<()>(patch)).await {
-            Ok(_) => Ok(true),
-            // The `test` failed: somebody else changed it. The next round sees what.
+            Ok(_) => Ok(false),
+            // The `test` failed: somebody else changed it.
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_invalid() => Ok(false),
             Err(error) => Err(error),
         }

@@ -7,7 +7,7 @@ use kube::Client;
 use quintet_kit::metrics::Metrics;
 use quintet_kit::serve::{Listener, Tls, TlsFiles, TlsSource, TlsVersion};
 use quintet_kit::webhook::Webhooks;
-use quintet_kit::webhook::authority::{AuthorityError, Keeper};
+use quintet_kit::webhook::authority::{AuthorityError, Keeper, Lives};
 use quintet_kit::{Clock, Hubs};
 use tokio_util::sync::CancellationToken;
 
@@ -79,6 +79,7 @@ impl WebhookPort {
             secret: self.secret.clone(),
             names: all,
             targets: hooks.targets().to_vec(),
+            lives: Lives::default(),
         };
         let certificate =
             keeper.certificate(client, &clock).await.map_err(|error| self.no_certificate(&error))?;
