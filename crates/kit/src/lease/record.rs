@@ -21,6 +21,12 @@ impl Default for Terms {
 }
 
 impl Terms {
+    /// These, stretched or shortened to last so long.
+    #[must_use]
+    pub fn lasting(self, lasts: Duration) -> Self {
+        Terms { lasts, retry: self.retry.mul_f64(lasts.as_secs_f64() / self.lasts.as_secs_f64()) }
+    }
+
     /// How long after a renewal was sent writes may still start or last: two thirds of the lease's time.
     #[must_use]
     pub fn writes(&self) -> Duration {
@@ -79,6 +85,13 @@ mod tests {
     use k8s_openapi::jiff::Timestamp;
 
     const TERMS: Terms = Terms { lasts: Duration::from_secs(15), retry: Duration::from_secs(2) };
+
+    #[test]
+    fn terms_that_last_otherwise_keep_their_proportions() {
+        let short = TERMS.lasting(Duration::from_secs(5));
+        assert_eq!((short.lasts.as_millis(), short.retry.as_millis()), (5000, 666));
+        assert_eq!(TERMS.lasting(TERMS.lasts), TERMS);
+    }
 
     fn at(second: i64) -> MicroTime {
         MicroTime(Timestamp::from_second(second).unwrap())

@@ -1,6 +1,7 @@
 //! `quintet run`: the operators, on a cluster.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 use quintet_kit::serve::TlsFiles;
@@ -37,6 +38,10 @@ pub struct Args {
     /// Write without asking for each system's lease; only where nothing else can write
     #[arg(long)]
     pub no_leases: bool,
+    /// How long each lease is good for without being renewed, for clusters whose API server is away for longer or that
+    /// want a quicker takeover [default: the original's]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u16).range(3..=3600))]
+    pub lease_duration: Option<u16>,
     /// Where /healthz, /readyz and a /readyz for each system are served; 0 for nowhere
     #[arg(long, default_value = "0.0.0.0:8081", value_name = "ADDRESS", help_heading = "Ports")]
     pub health_listen: String,
@@ -104,6 +109,7 @@ pub async fn run(server: &Server, args: Args) -> Result<()> {
         systems: Systems::new(&args.namespace)?.only(&args.operators)?,
         server: server.config().await?,
         leases: (!args.no_leases).then(|| args.namespace.clone()),
+        lease_lasts: args.lease_duration.map(|seconds| Duration::from_secs(seconds.into())),
         workers: args.workers,
         ports: args.ports(),
         webhooks: args.webhooks(),

@@ -38,6 +38,7 @@ struct Place {
     identity: String,
     metrics: Metrics,
     clock: Clock,
+    lasts: Option<Duration>,
 }
 
 impl std::fmt::Debug for Place {
@@ -47,9 +48,10 @@ impl std::fmt::Debug for Place {
 }
 
 impl Leases {
-    /// Leases in this namespace; with none, systems write at once.
+    /// Leases in this namespace; with none, systems write at once. They last so long, or as long as the originals'.
     pub fn new(
         namespace: Option<String>,
+        lasts: Option<Duration>,
         server: &Config,
         metrics: &Metrics,
         settings: &Settings,
@@ -65,6 +67,7 @@ impl Leases {
                 identity: format!("{}_{}", settings.instance, uuid::Uuid::new_v4()),
                 metrics: metrics.clone(),
                 clock: settings.clock,
+                lasts,
             })
         });
         Ok(Leases {
@@ -79,9 +82,10 @@ impl Leases {
     /// What a system asks before it writes.
     pub fn fence(&mut self, system: &dyn System) -> Fence {
         let (Some(place), Some(lease)) = (&self.place, system.rows().lease) else { return Fence::open() };
-        let Place { client, namespace, identity, metrics, clock } = place;
+        let Place { client, namespace, identity, metrics, clock, lasts } = place;
+        let terms = lasts.map_or(lease.terms, |lasts| lease.terms.lasting(lasts));
         let election = Election::new(client.clone(), namespace, &lease.name, identity, *clock)
-            .terms(lease.terms)
+            .terms(terms)
             .metrics(metrics);
         self.standings.insert(system.name().into(), election.standing());
         let (gate, fence) = Fence::gated();

@@ -32,6 +32,8 @@ pub struct Operators {
     pub systems: Systems,
     /// The namespace that their leases are in; none lets them write at once.
     pub leases: Option<String>,
+    /// How long a lease is good for; none for the original's time.
+    pub lease_lasts: Option<Duration>,
     /// How many reconciles run at once, of all controllers together.
     pub workers: usize,
     /// Where the process's own endpoints are.
@@ -46,7 +48,7 @@ impl Operators {
         let metrics = Metrics::new();
         let client = client(&self.server, &metrics)?;
         let settings = Settings { instance: instance(), workers: self.workers, ..Settings::default() };
-        let mut leases = Leases::new(self.leases, &self.server, &metrics, &settings)?;
+        let mut leases = Leases::new(self.leases, self.lease_lasts, &self.server, &metrics, &settings)?;
         let mut manager = Manager::new(client.clone(), metrics.clone(), settings);
         for system in self.systems.iter() {
             manager = manager.with(system.clone(), leases.fence(system.as_ref()));

@@ -67,6 +67,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
             systems: vec![system].into(),
             // The original's lease is beside its pod; outside a cluster, beside what it makes.
             leases: flags.leader_elect.then(|| pod_namespace().unwrap_or(flags.namespace.clone())),
+            lease_lasts: None,
             workers: 1,
             ports: flags.ports(),
             webhooks: None,

@@ -80,6 +80,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
             server,
             systems: vec![system].into(),
             leases: flags.leader_elect.then(|| pod_namespace().unwrap_or(namespace)),
+            lease_lasts: None,
             workers: 1,
             ports: flags.ports(),
             webhooks,
