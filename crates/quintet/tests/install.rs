@@ -227,6 +227,18 @@ fn no_role_for_a_manager_holds_a_wildcard_or_the_power_to_grant_itself_more() {
     }
 }
 
+/// The model catalog's binding is outside of every namespace, and no object there could own it.
+#[test]
+fn what_a_manager_made_and_nothing_owns_is_deleted_once_the_manager_cannot_make_it_again() {
+    let printed = names(&install(&["--delete"]));
+    let at = |name: &str| printed.iter().position(|printed| printed == name).expect(name);
+    let left = at("ClusterRoleBinding /model-catalog-auth-delegator");
+    assert!(at("ClusterRoleBinding /quintet-model-registry") < left && left < at("Namespace /opendatahub"));
+    let other = names(&install(&["--delete", "--operators", "mlflow"]));
+    assert!(!other.iter().any(|name| name.contains("model-catalog")));
+    assert!(!names(&install(&[])).iter().any(|name| name.contains("model-catalog")));
+}
+
 #[test]
 fn what_is_installed_is_accepted_and_deleting_it_leaves_nothing() {
     for shape in ["fused", "split"] {
@@ -245,7 +257,7 @@ fn what_is_installed_is_accepted_and_deleting_it_leaves_nothing() {
             up.prints(&["get", kind, name, "-n", "platform", "-o", "json"]);
         }
         print(&["--delete"]);
-        up.prints(&["delete", "--in-order", "-f", "install.yaml"]);
+        up.prints(&["delete", "--in-order", "--ignore-not-found", "-f", "install.yaml"]);
         for object in install(&flags) {
             let (kind, name) =
                 (object["kind"].as_str().unwrap(), object["metadata"]["name"].as_str().unwrap());

@@ -87,6 +87,9 @@ pub fn objects(args: &Args) -> Result<Vec<Value>> {
     let all = process(&installed.iter().map(|(operator, _)| operator.system).collect::<Vec<_>>().join(","));
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": args.namespace}});
     let mut objects = vec![namespace];
+    if args.delete {
+        objects.extend(unowned(&systems));
+    }
     for (shape, secret) in processes(args.shape, &all, &installed) {
         objects.extend(definitions(&systems, &site, shape)?);
         // Nobody installs it, but it is there to be deleted.
@@ -102,6 +105,17 @@ pub fn objects(args: &Args) -> Result<Vec<Value>> {
         objects = rights_only(objects);
     }
     Ok(if args.delete { deletion_order(objects) } else { objects })
+}
+
+/// What a manager makes outside of any namespace and nothing owns. It goes when the manager has no more right to make it
+/// again, and before the namespace.
+fn unowned(systems: &Systems) -> Vec<Value> {
+    let made = [("model-registry", "ClusterRoleBinding", "model-catalog-auth-delegator")];
+    let ours = made.into_iter().filter(|(system, ..)| systems.iter().any(|ours| ours.name() == *system));
+    ours.map(|(_, kind, name)| {
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name}})
+    })
+    .collect()
 }
 
 /// The systems of each process, and the Secret that it keeps certificates in.
