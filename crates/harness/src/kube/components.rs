@@ -1,6 +1,6 @@
 use std::{path::Path, process::Command, time::Duration};
 
-use super::{Tools, identity::Authority};
+use super::{Tools, audit, identity::Authority};
 use crate::{Error, Process, Stop, free_port};
 
 /// The five processes.
@@ -16,8 +16,13 @@ pub(super) struct Components {
 const LIMIT: Duration = Duration::from_secs(120);
 
 impl Components {
-    /// Starts all of them and returns when the API server is ready.
-    pub(super) fn start(tools: &Tools, authority: &Authority, directory: &Path) -> Result<Components, Error> {
+    /// Starts all of them and returns when the API server is ready. What `audited` does is written down.
+    pub(super) fn start(
+        tools: &Tools,
+        authority: &Authority,
+        directory: &Path,
+        audited: Option<&str>,
+    ) -> Result<Components, Error> {
         let (etcd_port, peer_port, port) = (free_port(), free_port(), free_port());
         let url = format!("https://127.0.0.1:{port}");
         let program = |name: &str, arguments: Vec<String>| {
@@ -29,7 +34,11 @@ impl Components {
         let mut etcd = program("etcd", etcd(directory, etcd_port, peer_port))?;
         etcd.until(LIMIT, || std::net::TcpStream::connect(("127.0.0.1", etcd_port)).is_ok())?;
 
-        let mut api_server = program("kube-apiserver", api_server(authority, etcd_port, port))?;
+        let mut arguments = api_server(authority, etcd_port, port);
+        if let Some(user) = audited {
+            arguments.extend(audit::arguments(directory, user)?);
+        }
+        let mut api_server = program("kube-apiserver", arguments)?;
         let probe = Probe::new(authority, &url)?;
         api_server.until(LIMIT, || probe.is_ready())?;
 

@@ -4,6 +4,7 @@
 //! The programs are those that `hack/kube/build` made; the certificates, keys and data are this instance's own and go with
 //! it. RBAC is on, as is every default of the real server: what a test sees here is what a cluster does.
 
+pub mod audit;
 mod components;
 mod identity;
 mod nodes;
@@ -47,13 +48,25 @@ impl Cluster {
     /// # Errors
     /// As for [`Cluster::shared`].
     pub async fn start() -> Result<Cluster, Error> {
+        Cluster::begin(None).await
+    }
+
+    /// The same, whose API server writes down every request of this user: see [`Cluster::audit`].
+    ///
+    /// # Errors
+    /// As for [`Cluster::shared`].
+    pub async fn auditing(user: &str) -> Result<Cluster, Error> {
+        Cluster::begin(Some(user.to_owned())).await
+    }
+
+    async fn begin(audited: Option<String>) -> Result<Cluster, Error> {
         let tools = Tools::find()?;
         let scratch = Scratch::new("quintet-kube-")?;
         let authority = Authority::new(scratch.path())?;
         let starting = (tools.clone(), scratch.path().to_path_buf());
         let (components, authority) = tokio::task::spawn_blocking(move || {
             let (tools, directory) = starting;
-            let components = Components::start(&tools, &authority, &directory)?;
+            let components = Components::start(&tools, &authority, &directory, audited.as_deref())?;
             Ok::<_, Error>((components, authority))
         })
         .await
@@ -62,6 +75,22 @@ impl Cluster {
         nodes::ready(&cluster.client().await?, Duration::from_secs(60), || cluster.components.kwok_log())
             .await?;
         Ok(cluster)
+    }
+
+    /// What the API server wrote down, oldest first; nothing unless it was started by [`Cluster::auditing`].
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn audit(&self) -> Result<Vec<audit::Event>, Error> {
+        audit::read(self.scratch.path())
+    }
+
+    /// The certificate of the API server's authority, as PEM.
+    ///
+    /// # Errors
+    /// When the file is gone.
+    pub fn certificate_authority(&self) -> Result<String, Error> {
+        std::fs::read_to_string(&self.authority.certificate).map_err(Error::io("read the authority"))
     }
 
     /// Where the API server listens.
