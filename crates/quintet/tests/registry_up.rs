@@ -23,8 +23,10 @@ fn a_registry_with_its_own_database_is_followed_until_it_is_ready() {
     let folder = tempfile::tempdir().unwrap();
     let mut up =
         quintet(folder.path()).args(["up", "--apply", EXAMPLE]).stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(up.stdout.take().unwrap()).lines().map_while(Result::ok);
+    // Read from until the end: it goes on to tell that all is ready.
+    let mut lines = BufReader::new(up.stdout.take().unwrap()).lines().map_while(Result::ok);
     let told: Vec<String> = lines
+        .by_ref()
         .skip_while(|line| !line.ends_with("created"))
         .take_while(|line| !line.ends_with("  Available"))
         .collect();
