@@ -45,7 +45,7 @@ pub struct Args {
     /// On OpenShift, certificates come from its service CA and metrics go to its Prometheus
     #[arg(long, value_enum, default_value = "kubernetes")]
     pub platform: Platform,
-    /// Where the API server calls webhooks, if not through a Service: https://HOST[:PORT]
+    /// Where the API server calls webhooks, if not through a Service: `https://HOST[:PORT]`
     #[arg(long, value_parser = webhook_url, value_name = "URL")]
     pub webhook_url: Option<String>,
     /// Only accounts, roles and their bindings
