@@ -17,6 +17,7 @@ use kube::{Api, Client};
 use quintet_harness::kube::Cluster;
 use quintet_harness::or_skip;
 use quintet_kit::Clock;
+use quintet_kit::metrics::Metrics;
 use quintet_kit::serve::{Listener, Tls, TlsSource, TlsVersion};
 use quintet_kit::webhook::authority::{Keeper, Lives};
 use quintet_kit::webhook::{Allowed, Asked, Denied, Target, Webhooks};
@@ -53,7 +54,7 @@ async fn replica(client: &Client, asked: Arc<AtomicUsize>) -> (String, DropGuard
         let bad = object.object.data.iter().flatten().any(|(key, _)| key == "bad");
         if bad { Err(Denied::new("bad is not wanted")) } else { Ok(Allowed::silently()) }
     });
-    let router = hooks.router().layer(map_response(|mut answer: Response| async move {
+    let router = hooks.router(&Metrics::new()).layer(map_response(|mut answer: Response| async move {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         answer
     }));
