@@ -107,10 +107,17 @@ pub fn objects(args: &Args) -> Result<Vec<Value>> {
     Ok(if args.delete { deletion_order(objects) } else { objects })
 }
 
-/// What a manager makes outside of any namespace and nothing owns. It goes when the manager has no more right to make it
-/// again, and before the namespace.
+/// What a manager makes outside of any namespace, and no collector is sure to find: nothing owns it, or it came back in the
+/// moment in which its owner's definition went. It goes when the manager has no more right to make it again, and before the
+/// namespace.
 fn unowned(systems: &Systems) -> Vec<Value> {
-    let made = [("model-registry", "ClusterRoleBinding", "model-catalog-auth-delegator")];
+    let made = [
+        ("model-registry", "ClusterRoleBinding", "model-catalog-auth-delegator"),
+        ("mlflow", "ClusterRole", "mlflow"),
+        ("mlflow", "ClusterRole", "mlflow-gc"),
+        ("mlflow", "ClusterRoleBinding", "mlflow"),
+        ("mlflow", "ClusterRoleBinding", "mlflow-gc"),
+    ];
     let ours = made.into_iter().filter(|(system, ..)| systems.iter().any(|ours| ours.name() == *system));
     ours.map(|(_, kind, name)| {
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name}})
