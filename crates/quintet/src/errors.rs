@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::output;
+
 /// The program's exit codes. They are part of the interface: scripts branch on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -53,17 +55,14 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Prints an error to standard error and gives the exit code that belongs to it.
-#[expect(clippy::print_stderr, reason = "this is where errors reach the person who typed the command")]
+/// Prints an error to standard error and gives the exit code that belongs to it. If nobody listens there, only the code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS; // `quintet get … | head`: the reader has what it wanted
     }
     let (exit, next) = judge(error);
-    eprintln!("error: {}", words(error));
-    if let Some(next) = next {
-        eprintln!("  try: {next}");
-    }
+    let next = next.map_or_else(String::new, |next| format!("  try: {next}\n"));
+    let _ = output::tell(&format!("error: {}\n{next}", words(error)));
     ExitCode::from(exit as u8)
 }
 
@@ -76,7 +75,7 @@ pub fn words(error: &anyhow::Error) -> String {
             break;
         }
         let text = cause.to_string();
-        if parts.last().is_none_or(|last| !last.contains(&text)) {
+        if !parts.iter().any(|told| told.contains(&text)) {
             parts.push(text);
         }
     }

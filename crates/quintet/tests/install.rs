@@ -227,15 +227,20 @@ fn no_role_for_a_manager_holds_a_wildcard_or_the_power_to_grant_itself_more() {
     }
 }
 
-/// The model catalog's binding is outside of every namespace, and no object there could own it.
+/// The model catalog's binding is outside of every namespace, and no object there could own it. What an MLflow owns comes
+/// back if its operator notices the loss before it hears that the MLflow is gone.
 #[test]
 fn what_a_manager_made_and_nothing_owns_is_deleted_once_the_manager_cannot_make_it_again() {
     let printed = names(&install(&["--delete"]));
     let at = |name: &str| printed.iter().position(|printed| printed == name).expect(name);
     let left = at("ClusterRoleBinding /model-catalog-auth-delegator");
     assert!(at("ClusterRoleBinding /quintet-model-registry") < left && left < at("Namespace /opendatahub"));
+    assert!(at("ClusterRoleBinding /quintet-mlflow") < at("ClusterRole /mlflow-gc"));
     let other = names(&install(&["--delete", "--operators", "mlflow"]));
     assert!(!other.iter().any(|name| name.contains("model-catalog")));
+    let link = "ConsoleLink /mlflow".to_owned();
+    assert!(!other.contains(&link), "a kind that such a cluster does not serve");
+    assert!(names(&install(&["--delete", "--platform", "openshift"])).contains(&link));
     assert!(!names(&install(&[])).iter().any(|name| name.contains("model-catalog")));
 }
 
@@ -264,4 +269,27 @@ fn what_is_installed_is_accepted_and_deleting_it_leaves_nothing() {
             up.refuses(4, &["get", kind, name, "-n", "platform", "-o", "json"]);
         }
     }
+}
+
+#[test]
+fn a_webhook_url_that_leads_nowhere_is_refused_with_what_to_give() {
+    let folder = tempfile::tempdir().unwrap();
+    for url in
+        ["http://h", "https://", "https://h:99999", "https://h:", "https://u@h", "https://h/path", "h:9443"]
+    {
+        let told = quintet(folder.path()).args(["install", "--webhook-url", url]).output().unwrap();
+        assert_eq!(told.status.code(), Some(2), "{url}");
+        let said = String::from_utf8(told.stderr).unwrap();
+        assert!(said.contains("give https://HOST or https://HOST:PORT, without a path"), "{url}: {said}");
+    }
+}
+
+/// Nobody reads what went wrong: the exit code still tells it.
+#[test]
+fn an_error_that_nobody_reads_is_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = quintet(folder.path()).args(["install", "--operators", "none-such"]).stderr(writer).status();
+    assert_eq!(status.unwrap().code(), Some(2));
 }

@@ -17,6 +17,16 @@ fn example(name: &str) -> String {
 }
 
 #[test]
+fn a_manifest_that_cannot_be_read_is_told_before_anything_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = quintet(folder.path()).args(["up", "--apply", "nowhere.yaml"]).output().unwrap();
+    assert_eq!(told.status.code(), Some(4));
+    assert!(told.stdout.is_empty(), "{}", String::from_utf8_lossy(&told.stdout));
+    assert!(String::from_utf8_lossy(&told.stderr).contains("nowhere.yaml does not exist"));
+    assert!(!folder.path().join(".quintet").exists(), "nothing is left behind");
+}
+
+#[test]
 fn a_sample_becomes_children_and_goes_without_a_trace() {
     let up = Up::start(&[]);
     assert_eq!(up.line["kubeconfig"], ".quintet/kubeconfig");

@@ -16,12 +16,13 @@ pub use settings::settings_name;
 pub use split::split;
 pub use webhooks::{HookNames, Hooks, announced, converted, keeps_certificates};
 
+use crate::WritePolicy;
 use crate::rights::{Because, Original};
 use crate::wiring::SystemRows;
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceRequirements};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Labels of an object.
@@ -150,6 +151,22 @@ pub type Installed<'a> = (&'a Operator, &'a SystemRows);
 pub fn rights_only(objects: Vec<Value>) -> Vec<Value> {
     let kinds = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
     objects.into_iter().filter(|o| o["kind"].as_str().is_some_and(|kind| kinds.contains(&kind))).collect()
+}
+
+/// What a system's managers make outside of any namespace, by name, as something to delete: no collector is sure to find
+/// it. Nothing may own it, and what its custom resource owns may come back in the moment in which the definition goes.
+#[must_use]
+pub fn outlasting(site: &Site, rows: &SystemRows) -> Vec<Value> {
+    let writes = rows.controllers.iter().flat_map(|controller| &controller.writes);
+    let made = writes.filter(|row| {
+        let is_whole = row.policy == WritePolicy::Apply && row.subresource.is_empty();
+        is_whole && row.namespace.is_none() && (row.kind.is_builtin() || site.platform == Platform::OpenShift)
+    });
+    let objects = made.flat_map(|row| {
+        let object = |name| json!({"apiVersion": row.kind.api_version(), "kind": row.kind.kind, "metadata": {"name": name}});
+        row.names.iter().map(object)
+    });
+    objects.collect()
 }
 
 /// In the order in which they should be deleted: definitions first, while a manager still runs that cleans up after its

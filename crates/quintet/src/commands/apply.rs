@@ -68,20 +68,19 @@ pub async fn run(server: &Server, args: Args) -> Result<()> {
     let client = server.connect().await?;
     let namespace = args.namespace.unwrap_or_else(|| client.default_namespace().to_string());
     let options = Options { namespace, dry_run: args.dry_run, force: args.force };
-    apply_all(&client, &args.filename, &options, output::print).await.map(drop)
+    apply_all(&client, &manifests::read(&args.filename)?, &options, output::print).await.map(drop)
 }
 
 /// Applies every manifest and tells a line for each; one refusal does not keep the others from being applied.
 pub async fn apply_all(
     client: &Client,
-    paths: &[PathBuf],
+    manifests: &[Manifest],
     options: &Options,
     progress: output::Progress,
 ) -> Result<Vec<Applied>> {
-    let manifests = manifests::read(paths)?;
     let mut catalogue = Catalogue::discover(client).await?;
     let (mut applied, mut failed) = (vec![], vec![]);
-    for manifest in &manifests {
+    for manifest in manifests {
         match apply(client, &mut catalogue, manifest, options).await {
             Ok((object, line)) => {
                 progress(&line)?;

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use clap::ValueEnum;
+use http::uri::Authority;
 use quintet_kit::install::{
-    Installed, Operator, Process, Site, converted, deletion_order, fused, keeps_certificates, rights_only,
-    split,
+    Installed, Operator, Process, Site, converted, deletion_order, fused, keeps_certificates, outlasting,
+    rights_only, split,
 };
 use quintet_kit::wiring::SystemRows;
 use serde_json::{Value, json};
@@ -88,7 +89,8 @@ pub fn objects(args: &Args) -> Result<Vec<Value>> {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": args.namespace}});
     let mut objects = vec![namespace];
     if args.delete {
-        objects.extend(unowned(&systems));
+        // After the rights to make it again, and before the namespace.
+        objects.extend(installed.iter().flat_map(|(_, rows)| outlasting(&site, rows)));
     }
     for (shape, secret) in processes(args.shape, &all, &installed) {
         objects.extend(definitions(&systems, &site, shape)?);
@@ -105,24 +107,6 @@ pub fn objects(args: &Args) -> Result<Vec<Value>> {
         objects = rights_only(objects);
     }
     Ok(if args.delete { deletion_order(objects) } else { objects })
-}
-
-/// What a manager makes outside of any namespace, and no collector is sure to find: nothing owns it, or it came back in the
-/// moment in which its owner's definition went. It goes when the manager has no more right to make it again, and before the
-/// namespace.
-fn unowned(systems: &Systems) -> Vec<Value> {
-    let made = [
-        ("model-registry", "ClusterRoleBinding", "model-catalog-auth-delegator"),
-        ("mlflow", "ClusterRole", "mlflow"),
-        ("mlflow", "ClusterRole", "mlflow-gc"),
-        ("mlflow", "ClusterRoleBinding", "mlflow"),
-        ("mlflow", "ClusterRoleBinding", "mlflow-gc"),
-    ];
-    let ours = made.into_iter().filter(|(system, ..)| systems.iter().any(|ours| ours.name() == *system));
-    ours.map(|(_, kind, name)| {
-        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name}})
-    })
-    .collect()
 }
 
 /// The systems of each process, and the Secret that it keeps certificates in.
@@ -151,12 +135,16 @@ pub fn definitions(systems: &Systems, site: &Site, process: &[Installed<'_>]) ->
 
 /// An address that the API server would call.
 fn webhook_url(text: &str) -> Result<String, String> {
-    let url: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
-    match (url.scheme_str(), url.host(), url.path()) {
-        (Some("https"), Some(_), "/" | "") if url.query().is_none() => {
-            Ok(text.trim_end_matches('/').to_owned())
-        }
-        _ => Err("give https://HOST or https://HOST:PORT, without a path".into()),
+    let place = text.strip_prefix("https://").map(|rest| rest.trim_end_matches('/'));
+    let place = place.and_then(|place| place.parse::<Authority>().ok());
+    // Nothing but a host, or a host and the number of a port.
+    let is_plain = |place: &Authority| match place.port_u16() {
+        Some(port) => *place == *format!("{}:{port}", place.host()),
+        None => *place == *place.host(),
+    };
+    match place.filter(|place| !place.host().is_empty() && is_plain(place)) {
+        Some(place) => Ok(format!("https://{place}")),
+        None => Err("give https://HOST or https://HOST:PORT, without a path".into()),
     }
 }
 

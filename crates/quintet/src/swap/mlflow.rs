@@ -1,7 +1,7 @@
 //! In the place of the MLflow operator's manager.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -10,9 +10,8 @@ use quintet_kit::System;
 use quintet_kit::serve::TlsFiles;
 use quintet_mlflow::{Config, ConfigError, Mlflow};
 
-use super::go::{self, switch};
-use super::zap::Zap;
-use crate::client::connect::Server;
+use super::flags::{Shared, if_there};
+use super::go;
 use crate::operate::Operators;
 use crate::serve::Ports;
 use crate::systems::pod_namespace;
@@ -24,9 +23,6 @@ pub struct Flags {
     /// Where metrics are served; 0 for nowhere, empty for :8080
     #[arg(long, default_value = "0", value_name = "ADDRESS", allow_hyphen_values = true)]
     metrics_bind_address: String,
-    /// Metrics over TLS, for those whom the cluster lets; false for plain text and everybody
-    #[arg(long, value_parser = switch(), num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true")]
-    metrics_secure: bool,
     /// Folder with the certificate of the metrics server, read again when it changes
     #[arg(long, default_value = "", value_name = "PATH")]
     metrics_cert_path: String,
@@ -36,20 +32,11 @@ pub struct Flags {
     /// The key's name in that folder
     #[arg(long, default_value = "tls.key", value_name = "FILE")]
     metrics_cert_key: String,
-    /// Where the probes are served; 0 or empty for nowhere
-    #[arg(long, default_value = ":8081", value_name = "ADDRESS")]
-    health_probe_bind_address: String,
     /// The namespace that MLflow runs in
     #[arg(long, default_value = "opendatahub", value_name = "NAME")]
     namespace: String,
-    /// Write only while holding the lease
-    #[arg(long, value_parser = switch(), num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
-    leader_elect: bool,
-    /// Path of a kubeconfig, outside a cluster
-    #[arg(long, default_value = "", value_name = "PATH")]
-    kubeconfig: String,
     #[command(flatten)]
-    zap: Zap,
+    shared: Shared,
 }
 
 /// Runs as the original does.
@@ -58,15 +45,14 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
         Ok(flags) => flags,
         Err(code) => return code,
     };
-    super::run(&flags.zap, async || {
+    super::run(&flags.shared.zap, async || {
         let config = flags.config(|name| std::env::var(name).ok())?;
-        let kubeconfig = (!flags.kubeconfig.is_empty()).then(|| PathBuf::from(&flags.kubeconfig));
         let system: Arc<dyn System> = Arc::new(Mlflow::new(config));
         Ok(Operators {
-            server: Server { kubeconfig, context: None }.config().await?,
+            server: flags.shared.server().config().await?,
             systems: vec![system].into(),
             // The original's lease is beside its pod; outside a cluster, beside what it makes.
-            leases: flags.leader_elect.then(|| pod_namespace().unwrap_or(flags.namespace.clone())),
+            leases: flags.shared.leader_elect.then(|| pod_namespace().unwrap_or(flags.namespace.clone())),
             lease_lasts: None,
             workers: 1,
             ports: flags.ports(),
@@ -81,26 +67,15 @@ impl Flags {
     }
 
     fn ports(&self) -> Ports {
-        let metrics = go::address(&self.metrics_bind_address, Some(":8080"));
-        let (secure, plain) = if self.metrics_secure { (metrics, None) } else { (None, metrics) };
-        Ports {
-            health: go::address(&self.health_probe_bind_address, None),
-            always_ready: true,
-            metrics: secure,
-            certificate: self.certificate(),
-            plain_metrics: plain,
-        }
+        self.shared.ports(&self.metrics_bind_address, self.certificate())
     }
 
     /// The files, if both are there: the original, too, makes a certificate of its own otherwise.
     fn certificate(&self) -> Option<TlsFiles> {
         let folder = Path::new(&self.metrics_cert_path);
-        let files = TlsFiles {
-            certificate: folder.join(&self.metrics_cert_name),
-            key: folder.join(&self.metrics_cert_key),
-        };
-        (!self.metrics_cert_path.is_empty() && files.certificate.exists() && files.key.exists())
-            .then_some(files)
+        let certificate = folder.join(&self.metrics_cert_name);
+        let files = TlsFiles { certificate, key: folder.join(&self.metrics_cert_key) };
+        if self.metrics_cert_path.is_empty() { None } else { if_there(files) }
     }
 }
 

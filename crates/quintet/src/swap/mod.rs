@@ -4,10 +4,12 @@
 //! | module | what is there |
 //! |---|---|
 //! | [`go`] | flags as Go programs read them |
+//! | [`flags`] | the flags that all originals share |
 //! | [`zap`] | the `--zap-*` flags, and log lines as that library writes them |
 //! | [`mlflow`] | the MLflow operator's flags |
 //! | [`model_registry`] | the model registry operator's flags |
 
+pub mod flags;
 pub mod go;
 pub mod mlflow;
 pub mod model_registry;

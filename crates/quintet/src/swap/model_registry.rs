@@ -1,7 +1,7 @@
 //! In the place of the model registry operator's manager.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -12,10 +12,8 @@ use quintet_kit::System;
 use quintet_kit::serve::TlsFiles;
 use quintet_model_registry::{Config, ModelRegistryOperator, WEBHOOK_MOUNT};
 
-use super::go::{self, switch};
-use super::zap::Zap;
-use super::{Setup, webhook_host};
-use crate::client::connect::Server;
+use super::flags::{Shared, if_there};
+use super::{Setup, go, webhook_host};
 use crate::operate::Operators;
 use crate::operate::webhooks::WebhookPort;
 use crate::serve::Ports;
@@ -35,9 +33,6 @@ pub struct Flags {
     /// Where metrics are served; 0 for nowhere, empty for :8080
     #[arg(long, default_value = ":8443", value_name = "ADDRESS", allow_hyphen_values = true)]
     metrics_bind_address: String,
-    /// Metrics over TLS, for those whom the cluster lets; false for plain text and everybody
-    #[arg(long, value_parser = switch(), num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true")]
-    metrics_secure: bool,
     /// Folder with the certificate of the metrics server, read again when it changes; empty for one made at start
     #[arg(long, default_value = "", value_name = "PATH")]
     metrics_cert_dir: String,
@@ -47,17 +42,8 @@ pub struct Flags {
     /// The key's name in that folder; empty for tls.key
     #[arg(long, default_value = "", value_name = "FILE")]
     metrics_key_name: String,
-    /// Where the probes are served; 0 or empty for nowhere
-    #[arg(long, default_value = ":8081", value_name = "ADDRESS")]
-    health_probe_bind_address: String,
-    /// Write only while holding the lease
-    #[arg(long, value_parser = switch(), num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
-    leader_elect: bool,
-    /// Path of a kubeconfig, outside a cluster
-    #[arg(long, default_value = "", value_name = "PATH")]
-    kubeconfig: String,
     #[command(flatten)]
-    zap: Zap,
+    shared: Shared,
 }
 
 /// Runs as the original does.
@@ -67,10 +53,9 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
         Err(code) => return code,
     };
     // The original's logs are those of development unless told otherwise.
-    super::run(&flags.zap.developing(), async || {
+    super::run(&flags.shared.zap.developing(), async || {
         let config = Config::new(|name| std::env::var(name).ok())?;
-        let kubeconfig = (!flags.kubeconfig.is_empty()).then(|| PathBuf::from(&flags.kubeconfig));
-        let server = Server { kubeconfig, context: None }.config().await?;
+        let server = flags.shared.server().config().await?;
         let client = Client::try_from(server.clone()).context("setting up the connection")?;
         served(&client).await.context(Setup("error detecting cluster capabilities"))?;
         let namespace = home_namespace();
@@ -79,7 +64,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
         Ok(Operators {
             server,
             systems: vec![system].into(),
-            leases: flags.leader_elect.then(|| pod_namespace().unwrap_or(namespace)),
+            leases: flags.shared.leader_elect.then(|| pod_namespace().unwrap_or(namespace)),
             lease_lasts: None,
             workers: 1,
             ports: flags.ports(),
@@ -109,7 +94,7 @@ fn webhooks(namespace: &str) -> WebhookPort {
     let address = std::env::var(WEBHOOK_LISTEN).ok().filter(|address| !address.is_empty());
     WebhookPort {
         address: address.unwrap_or_else(|| WEBHOOKS.into()),
-        certificate: both_exist(files(Path::new(WEBHOOK_MOUNT), "", "")),
+        certificate: if_there(files(Path::new(WEBHOOK_MOUNT), "", "")),
         namespace: namespace.into(),
         secret: SECRET.into(),
         hosts: webhook_host(),
@@ -118,15 +103,7 @@ fn webhooks(namespace: &str) -> WebhookPort {
 
 impl Flags {
     fn ports(&self) -> Ports {
-        let metrics = go::address(&self.metrics_bind_address, Some(":8080"));
-        let (secure, plain) = if self.metrics_secure { (metrics, None) } else { (None, metrics) };
-        Ports {
-            health: go::address(&self.health_probe_bind_address, None),
-            always_ready: true,
-            metrics: secure,
-            certificate: self.certificate(),
-            plain_metrics: plain,
-        }
+        self.shared.ports(&self.metrics_bind_address, self.certificate())
     }
 
     /// The files, which must be there if a folder is named, as in the original.
@@ -140,10 +117,6 @@ impl Flags {
 fn files(folder: &Path, certificate: &str, key: &str) -> TlsFiles {
     let named = |name: &str, usual: &str| folder.join(if name.is_empty() { usual } else { name });
     TlsFiles { certificate: named(certificate, "tls.crt"), key: named(key, "tls.key") }
-}
-
-fn both_exist(files: TlsFiles) -> Option<TlsFiles> {
-    (files.certificate.exists() && files.key.exists()).then_some(files)
 }
 
 #[cfg(test)]
@@ -168,7 +141,7 @@ mod tests {
             "-zap-log-level=info",
         ]);
         let ports = flags.ports();
-        assert!(flags.leader_elect && ports.plain_metrics.is_none());
+        assert!(flags.shared.leader_elect && ports.plain_metrics.is_none());
         assert_eq!((ports.health.as_deref(), ports.metrics.as_deref()), (Some(":8081"), Some(":8443")));
         let files = ports.certificate.expect("a folder is named");
         assert_eq!(files.certificate, Path::new("/etc/server-cert/tls.crt"));

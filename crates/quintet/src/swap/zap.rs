@@ -108,7 +108,7 @@ impl Zap {
                 .event_format(ZapLines { time: self.zap_time_encoding.into() })
                 .fmt_fields(JsonFields)
                 .try_init(),
-            Encoder::Console => lines.try_init(),
+            Encoder::Console => lines.with_ansi(false).try_init(), // as in the originals: logs are files
         };
     }
 }

@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::connect::{LOCAL_KUBECONFIG, Server};
+use crate::client::manifests;
 use crate::commands::apply;
 use crate::errors::{Exit, Refusal};
 use crate::local::instance::Instance;
@@ -88,6 +89,8 @@ pub async fn run(server: &Server, mut args: Args) -> Result<()> {
     let stop = signals::stop_token()?;
     let path = server.kubeconfig.clone().unwrap_or_else(|| PathBuf::from(LOCAL_KUBECONFIG));
     let systems = enabled(&args)?;
+    // A file that cannot be read is told before anything starts.
+    let manifests = manifests::read(&args.apply)?;
     let mut instance = Instance::claim(&path)?;
 
     let parts = Parts::new(&args.namespace, systems.iter().map(|system| system.name()));
@@ -120,9 +123,9 @@ pub async fn run(server: &Server, mut args: Args) -> Result<()> {
         summary::print(&facts, None)?;
     }
     let mut all_ready = true;
-    if !args.apply.is_empty() {
+    if !manifests.is_empty() {
         let options = apply::Options { namespace: "default".into(), ..apply::Options::default() };
-        let applied = apply::apply_all(&client, &args.apply, &options, progress).await?;
+        let applied = apply::apply_all(&client, &manifests, &options, progress).await?;
         let limit = Duration::from_secs(args.timeout);
         all_ready = ready::follow(&client, &systems, applied, limit, &stop, progress).await?;
     }
