@@ -13,9 +13,11 @@ mod port;
 pub mod postgres;
 mod process;
 mod scratch;
+mod tools;
 
 pub use cache::{cache_dir, workspace_dir};
 pub use missing::{Error, Missing, or_skip};
 pub use port::free_port;
 pub use process::{Process, Stop};
 pub use scratch::Scratch;
+pub use tools::tool;

@@ -71,12 +71,7 @@ impl App {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let metrics = Arc::new(Metrics::default());
         let admin = AdminCheck::new(cluster.clone(), options.sar_cache_size);
-        metrics.register("sar_cache_hits", "Total number of SAR admin check cache hits.", admin.hits.clone());
-        metrics.register(
-            "sar_cache_misses",
-            "Total number of SAR admin check cache misses.",
-            admin.misses.clone(),
-        );
+        metrics.admin_checks(admin.hits.clone(), admin.misses.clone());
         let parts = KeysParts {
             store,
             cluster: cluster.clone(),

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use parking_lot::Mutex;
 use prometheus_client::{
-    encoding::{EncodeLabelSet, text::encode},
+    encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
-    registry::Registry,
 };
+use quintet_kit::metrics::{Book, Described, MetricKind};
 
 /// How a request ended. Both labels are of closed sets.
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -24,7 +24,7 @@ struct CodeLabel {
 /// What is counted.
 #[derive(Debug)]
 pub struct Metrics {
-    registry: Mutex<Registry>,
+    book: Mutex<Book>,
     requests: Family<RequestLabels, Counter>,
     scrapes: Family<CodeLabel, Counter>,
     scraping: Gauge,
@@ -36,33 +36,33 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::default();
+        let mut book = Book::default();
         let metrics = Self {
             requests: Family::default(),
             scrapes: Family::default(),
             scraping: Gauge::default(),
             validation_hits: Counter::default(),
             validation_misses: Counter::default(),
-            registry: Mutex::default(),
+            book: Mutex::default(),
         };
         let Self { requests, scrapes, scraping, validation_hits, validation_misses, .. } = &metrics;
-        registry.register("maas_api_requests", "Requests by method and status", requests.clone());
-        registry.register(
+        book.register("maas_api_requests", "Requests by method and status", requests.clone());
+        book.register(
             "maas_api_validation_cache_hits",
             "Validations answered from memory",
             validation_hits.clone(),
         );
-        registry.register(
+        book.register(
             "maas_api_validation_cache_misses",
             "Validations that asked the database",
             validation_misses.clone(),
         );
-        registry.register(
+        book.register(
             "promhttp_metric_handler_requests",
             "Total number of scrapes by HTTP status code",
             scrapes.clone(),
         );
-        registry.register(
+        book.register(
             "promhttp_metric_handler_requests_in_flight",
             "Current number of scrapes being served",
             scraping.clone(),
@@ -70,15 +70,27 @@ impl Default for Metrics {
         for code in [200, 500, 503] {
             drop(scrapes.get_or_create(&CodeLabel { code }));
         }
-        *metrics.registry.lock() = registry;
+        *metrics.book.lock() = book;
         metrics
     }
 }
 
 impl Metrics {
-    /// Adds a counter that something else keeps. Its name goes without the `_total`.
-    pub fn register(&self, name: &str, help: &str, counter: Counter) {
-        self.registry.lock().register(name, help, counter);
+    /// Adds the counters that the check for administrators keeps.
+    pub(crate) fn admin_checks(&self, hits: Counter, misses: Counter) {
+        let mut book = self.book.lock();
+        book.register("sar_cache_hits", "Total number of SAR admin check cache hits", hits);
+        book.register("sar_cache_misses", "Total number of SAR admin check cache misses", misses);
+    }
+
+    /// What is counted.
+    pub fn described() -> Vec<Described> {
+        let metrics = Self::default();
+        metrics.admin_checks(Counter::default(), Counter::default());
+        let process =
+            PROCESS.map(|(name, kind, help)| Described { name: name.into(), kind, help: help.into() });
+        let book = metrics.book.lock();
+        book.described().iter().cloned().chain(process).collect()
     }
 
     /// Counts a request.
@@ -96,10 +108,9 @@ impl Metrics {
     /// Everything, as text.
     pub fn render(&self) -> String {
         self.scraping.inc();
-        let mut text = String::new();
-        let encoded = encode(&mut text, &self.registry.lock());
+        let text = self.book.lock().encode();
         self.scraping.dec();
-        self.scrapes.get_or_create(&CodeLabel { code: if encoded.is_ok() { 200 } else { 500 } }).inc();
+        self.scrapes.get_or_create(&CodeLabel { code: 200 }).inc();
         let mut text = as_prometheus(&text);
         process(&mut text);
         text
@@ -127,20 +138,22 @@ fn as_prometheus(text: &str) -> String {
     out
 }
 
+/// What is told of the process itself.
+const PROCESS: [(&str, MetricKind, &str); 3] = [
+    ("process_cpu_seconds_total", MetricKind::Counter, "Total user and system CPU time spent in seconds."),
+    ("process_resident_memory_bytes", MetricKind::Gauge, "Resident memory size in bytes."),
+    ("process_open_fds", MetricKind::Gauge, "Number of open file descriptors."),
+];
+
 /// The process itself, as far as the operating system tells.
 fn process(out: &mut String) {
     let Some(this) = process_figures() else { return };
-    let mut figure = |name: &str, kind: &str, help: &str, value: f64| {
+    for ((name, kind, help), value) in
+        PROCESS.iter().zip([this.cpu_seconds, this.resident_bytes, this.open_files])
+    {
+        let kind = if *kind == MetricKind::Counter { "counter" } else { "gauge" };
         let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
-    };
-    figure(
-        "process_cpu_seconds_total",
-        "counter",
-        "Total user and system CPU time spent in seconds.",
-        this.cpu_seconds,
-    );
-    figure("process_resident_memory_bytes", "gauge", "Resident memory size in bytes.", this.resident_bytes);
-    figure("process_open_fds", "gauge", "Number of open file descriptors.", this.open_files);
+    }
 }
 
 /// What [`process_figures`] finds.
@@ -175,7 +188,7 @@ mod tests {
     fn counters_have_their_full_name_everywhere() {
         let metrics = Metrics::default();
         let hits = Counter::default();
-        metrics.register("sar_cache_hits", "Total number of SAR admin check cache hits", hits.clone());
+        metrics.admin_checks(hits.clone(), Counter::default());
         hits.inc();
         metrics.count(&http::Method::GET, 200);
         metrics.count(&http::Method::from_bytes(b"BREW").expect("a token"), 404);

@@ -7,7 +7,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use quintet_kit::metrics::{Book, Described};
 
 use crate::config::PluginSpec;
 
@@ -17,7 +17,7 @@ pub struct Metrics(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    registry: Registry,
+    book: Book,
     success: Counter,
     field_not_found: Family<FieldLabels, Counter>,
     field_empty: Family<FieldLabels, Counter>,
@@ -72,31 +72,27 @@ impl MetricConstructor<Histogram> for Buckets {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::default();
+        let mut book = Book::default();
         let success = Counter::default();
         let (field_not_found, field_empty) = (Family::default(), Family::default());
         let plugin_duration = Family::new_with_constructor(Buckets);
         let info = Family::<InfoLabels, Gauge>::default();
         let commit = option_env!("QUINTET_COMMIT").unwrap_or("unknown");
         info.get_or_create(&InfoLabels { commit, build_ref: env!("CARGO_PKG_VERSION") }).set(1);
-        registry.register("bbr_success", "[ALPHA] Request bodies processed without error", success.clone());
-        registry.register(
+        book.register("bbr_success", "[ALPHA] Request bodies processed without error", success.clone());
+        book.register(
             "bbr_body_field_not_found",
             "[ALPHA] Request bodies without the field that was looked for",
             field_not_found.clone(),
         );
-        registry.register(
+        book.register(
             "bbr_body_field_empty",
             "[ALPHA] Request bodies in which the field that was looked for is empty",
             field_empty.clone(),
         );
-        registry.register(
-            "bbr_plugin_duration_seconds",
-            "[ALPHA] Time a plugin took",
-            plugin_duration.clone(),
-        );
-        registry.register("bbr_info", "[ALPHA] The running build", info);
-        Metrics(Arc::new(Inner { registry, success, field_not_found, field_empty, plugin_duration }))
+        book.register("bbr_plugin_duration_seconds", "[ALPHA] Time a plugin took", plugin_duration.clone());
+        book.register("bbr_info", "[ALPHA] The running build", info);
+        Metrics(Arc::new(Inner { book, success, field_not_found, field_empty, plugin_duration }))
     }
 }
 
@@ -128,9 +124,11 @@ impl Metrics {
 
     /// All of it in the text format that Prometheus reads.
     pub fn encode(&self) -> String {
-        let mut text = String::new();
-        // Writing to a String cannot fail.
-        let _ = prometheus_client::encoding::text::encode(&mut text, &self.0.registry);
-        text
+        self.0.book.encode()
+    }
+
+    /// What is counted.
+    pub fn described(&self) -> &[Described] {
+        self.0.book.described()
     }
 }

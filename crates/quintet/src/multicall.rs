@@ -4,6 +4,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+/// The originals' programs that this one stands in for.
+pub const NAMES: [&str; 3] = ["manager", "bbr", "maas-api"];
+
 /// Runs as the original whose program's name we were started under; `None` under our own name.
 pub fn as_original(arguments: &[OsString]) -> Option<ExitCode> {
     let name = Path::new(arguments.first()?).file_name()?.to_str()?;
@@ -34,9 +37,9 @@ mod tests {
     #[test]
     fn the_programs_name_decides_wherever_it_lies() {
         assert!(started_as("/usr/bin/quintet").is_none());
-        for original in ["/bbr", "/manager", "/usr/local/bin/maas-api"] {
+        for original in NAMES.iter().flat_map(|name| [format!("/{name}"), format!("/usr/local/bin/{name}")]) {
             assert!(
-                started_as(original).is_some(),
+                started_as(&original).is_some(),
                 "{original} reads the original's flags, and refuses this one"
             );
         }

@@ -33,22 +33,18 @@ impl From<Vec<Arc<dyn System>>> for Systems {
 impl Systems {
     /// With settings from the process's environment and everything in `namespace`.
     pub fn new(namespace: &str) -> Result<Self> {
-        Self::with(namespace, set)
+        checked(&Environment::of_process())?;
+        Self::with(namespace, &set)
     }
 
     /// The same for an install: where the environment says nothing, with what the originals' own manifests set.
     pub fn to_install(namespace: &str) -> Result<Self> {
-        Self::with(namespace, |system, name| {
-            let preset = || {
-                let ours = quintet_model_registry::INSTALLED.iter().filter(|_| system == "model-registry");
-                ours.clone().find(|(preset, _)| *preset == name).map(|(_, value)| (*value).to_owned())
-            };
-            set(system, name).or_else(preset)
-        })
+        checked(&Environment::of_process())?;
+        Self::with(namespace, &|system, name| set(system, name).or_else(|| preset(system, name)))
     }
 
-    fn with(namespace: &str, set: impl Fn(&str, &str) -> Option<String>) -> Result<Self> {
-        checked(&Environment::of_process())?;
+    /// With the settings that `set` gives for a system and a variable, and everything in `namespace`.
+    pub fn with(namespace: &str, set: &dyn Fn(&str, &str) -> Option<String>) -> Result<Self> {
         let wrong = |system: &str, error: &dyn std::fmt::Display| {
             Refusal::new(Exit::Usage, format!("settings of {system}: {error}"))
         };
@@ -101,6 +97,12 @@ impl Systems {
         let watches = self.rows().into_iter().flat_map(|r| r.controllers).flat_map(|c| c.watches);
         watches.filter(|w| w.edge == Edge::For).any(|w| w.kind.group == group && w.kind.kind == kind)
     }
+}
+
+/// What the original's own manifests set a variable of a system to.
+pub fn preset(system: &str, name: &str) -> Option<String> {
+    let mut presets = quintet_model_registry::INSTALLED.iter().filter(|_| system == "model-registry");
+    presets.find(|(preset, _)| *preset == name).map(|(_, value)| (*value).to_owned())
 }
 
 /// The variable that sets something for one system only, whatever the bare name means to the others.

@@ -1,15 +1,15 @@
 //! The families, and a handle for each part of the kit.
 
+use super::book::{Book, Described};
 use super::rest::RestMetrics;
 use super::webhook::{WebhookMetrics, Webhooks};
 use crate::kind::Gvk;
 use parking_lot::Mutex;
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -73,7 +73,7 @@ type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
 #[derive(Debug)]
 struct Families {
-    registry: Registry,
+    book: Book,
     reconciles: Family<ResultLabels, Counter>,
     errors: Family<ControllerLabel, Counter>,
     terminal: Family<ControllerLabel, Counter>,
@@ -115,7 +115,7 @@ impl Metrics {
     #[must_use]
     pub fn new() -> Self {
         let mut f = Families {
-            registry: Registry::default(),
+            book: Book::default(),
             reconciles: Family::default(),
             errors: Family::default(),
             terminal: Family::default(),
@@ -140,7 +140,7 @@ impl Metrics {
             rest: RestMetrics::default(),
             webhooks: Webhooks::default(),
         };
-        let r = &mut f.registry;
+        let r = &mut f.book;
         // Counters get their `_total` when they are printed.
         r.register("controller_runtime_reconcile", "Reconciles by result", f.reconciles.clone());
         r.register("controller_runtime_reconcile_errors", "Reconciles that failed", f.errors.clone());
@@ -187,10 +187,13 @@ impl Metrics {
             self.0.unfinished.get_or_create(labels).set(all);
             self.0.longest.get_or_create(labels).set(longest);
         }
-        let mut out = String::new();
-        // Writing to a String does not fail.
-        let _ = text::encode(&mut out, &self.0.registry);
-        out
+        self.0.book.encode()
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub fn described(&self) -> &[Described] {
+        self.0.book.described()
     }
 
     /// The content type of [`Metrics::encode`].

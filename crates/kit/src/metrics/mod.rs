@@ -2,10 +2,12 @@
 //!
 //! Labels come from closed sets (controllers, kinds, reasons), never from objects' names.
 
+mod book;
 mod families;
 mod rest;
 mod webhook;
 
+pub use book::{Book, Described, MetricKind};
 pub use families::{CacheMetrics, ControllerMetrics, Metrics, QueueMetrics, WriteOutcome};
 pub use rest::{RestMetrics, RestService};
 pub(crate) use webhook::WebhookMetrics;

@@ -1,10 +1,10 @@
 //! Counts a client's requests, as client-go does.
 
+use super::book::Book;
 use http::{Request, Response};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -32,8 +32,8 @@ impl RestMetrics {
         self
     }
 
-    pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register("rest_client_requests", "Requests to the API server", self.requests.clone());
+    pub(super) fn register(&self, book: &mut Book) {
+        book.register("rest_client_requests", "Requests to the API server", self.requests.clone());
     }
 }
 

@@ -1,12 +1,12 @@
 //! Counts what webhooks are asked, as controller-runtime does.
 
+use super::book::Book;
 use http::StatusCode;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
 /// Prometheus' own bounds, which the original uses here.
@@ -42,11 +42,11 @@ impl Default for Webhooks {
 }
 
 impl Webhooks {
-    pub(super) fn register(&self, registry: &mut Registry) {
+    pub(super) fn register(&self, book: &mut Book) {
         let (requests, in_flight) = (self.requests.clone(), self.in_flight.clone());
-        registry.register("controller_runtime_webhook_requests", "Reviews by the answer's code", requests);
-        registry.register("controller_runtime_webhook_requests_in_flight", "Reviews under way", in_flight);
-        registry.register(
+        book.register("controller_runtime_webhook_requests", "Reviews by the answer's code", requests);
+        book.register("controller_runtime_webhook_requests_in_flight", "Reviews under way", in_flight);
+        book.register(
             "controller_runtime_webhook_latency_seconds",
             "Time until a review is answered",
             self.seconds.clone(),

@@ -1,4 +1,5 @@
-//! One kustomize base per shape and platform. Namespace and image are changed as with any base.
+//! One kustomize base per shape and platform. Images are changed as with any base; the namespace is also in arguments and
+//! host names, which no transformer reaches.
 
 use super::{Files, NAMESPACE};
 use crate::commands::install::{Args, IMAGE, Shape, objects};
@@ -7,7 +8,8 @@ use crate::output::{Format, documents};
 use anyhow::Result;
 
 const KUSTOMIZATION: &str = "\
-# Made by `quintet install`; do not edit. Use it as a base, and set `namespace`, `images` or patches of your own.
+# Made by `quintet install`; do not edit. Use it as a base, with `images` and patches of your own. For another namespace
+# make your own: `quintet install --namespace NAME > manifests.yaml`.
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources:
