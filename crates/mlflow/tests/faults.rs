@@ -12,7 +12,7 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use quintet_harness::faults::{Edge, explore};
-use quintet_stage::story::{Step, Story, Walks, watches_go_wrong, writes_go_wrong};
+use quintet_stage::story::{Step, Story, Walks, each_write_goes_wrong, watches_go_wrong, writes_go_wrong};
 use rand::{RngExt, rngs::StdRng};
 use serde_json::{Value, json};
 use support::{
@@ -81,6 +81,11 @@ async fn late_broken_and_expired_watches_change_nothing_in_the_end() {
 #[tokio::test(start_paused = true)]
 async fn refused_conflicting_and_unanswered_writes_change_nothing_in_the_end() {
     writes_go_wrong(&long_story()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_write_that_goes_wrong_changes_nothing_in_the_end() {
+    each_write_goes_wrong(&long_story()).await;
 }
 
 /// One change of one field, as a merge patch.

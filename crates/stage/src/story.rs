@@ -101,6 +101,20 @@ pub async fn writes_go_wrong(story: &Story) {
     explore::chaos(story, &chaos, 1..=3).await;
 }
 
+/// One write goes wrong in every way, each in turn: every write where as much is asked for as for a release, else some.
+pub async fn each_write_goes_wrong(world: &impl World) {
+    let stride = if walks() < RELEASE { 13 } else { 1 };
+    assert!(explore::faults(world, stride).await > 0, "nothing was written");
+}
+
+/// As many walks are taken for a release.
+const RELEASE: u64 = 200;
+
+/// How many walks are asked for: `QUINTET_WALKS`, by default a handful.
+fn walks() -> u64 {
+    std::env::var("QUINTET_WALKS").ok().and_then(|n| n.parse().ok()).unwrap_or(3)
+}
+
 /// A walk through the subject's fields.
 #[derive(Debug)]
 pub struct Walks {
@@ -123,13 +137,12 @@ impl Walks {
     /// # Panics
     /// If one does not; the seed is in the message.
     pub async fn take(&self) {
-        let walks: u64 = std::env::var("QUINTET_WALKS").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
         let told = |steps: Vec<Step>| Story {
             steps: [self.straight.steps.clone(), steps, self.end.clone()].concat(),
             ..self.straight.clone()
         };
         let straight = explore::tell(&told(vec![]), &Edge::new(0)).await.state;
-        for seed in 1..=walks {
+        for seed in 1..=walks() {
             let mut random = StdRng::seed_from_u64(seed);
             let mut steps: Vec<Step> = (0..20).map(|_| Step::Change((self.change)(&mut random))).collect();
             steps.push(Step::Change(self.back.clone()));

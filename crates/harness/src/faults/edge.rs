@@ -42,6 +42,30 @@ pub struct Chaos {
     pub lag: Duration,
 }
 
+/// What can go wrong with one write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It is refused with 500 and not made.
+    Refused,
+    /// It is refused with 409, as if somebody else had written first.
+    Conflict,
+    /// It is made, and its answer lost.
+    Unanswered,
+}
+
+impl Fault {
+    /// Each of them.
+    pub const ALL: [Fault; 3] = [Fault::Refused, Fault::Conflict, Fault::Unanswered];
+
+    fn chance(self, chaos: &Chaos) -> f64 {
+        match self {
+            Fault::Refused => chaos.refused,
+            Fault::Conflict => chaos.conflict,
+            Fault::Unanswered => chaos.unanswered,
+        }
+    }
+}
+
 /// The way between a client and its server. Clones are the same way.
 #[derive(Clone, Debug)]
 pub struct Edge(Arc<Inner>);
@@ -51,6 +75,8 @@ struct Inner {
     random: Mutex<StdRng>,
     chaos: Mutex<Chaos>,
     writes: AtomicUsize,
+    tried: AtomicUsize,
+    fault: Mutex<Option<(usize, Fault)>>,
     crash_after: Mutex<Option<usize>>,
     crashed: watch::Sender<bool>,
     refusals: Mutex<Vec<Refusal>>,
@@ -86,6 +112,8 @@ impl Edge {
             random: Mutex::new(StdRng::seed_from_u64(seed)),
             chaos: Mutex::default(),
             writes: AtomicUsize::new(0),
+            tried: AtomicUsize::new(0),
+            fault: Mutex::new(None),
             crash_after: Mutex::new(None),
             crashed: watch::channel(false).0,
             refusals: Mutex::default(),
@@ -150,6 +178,11 @@ impl Edge {
         *self.0.chaos.lock() = chaos;
     }
 
+    /// This goes wrong with the `nth` write that is tried, counted from one, and with no other.
+    pub fn fail(&self, nth: usize, fault: Fault) {
+        *self.0.fault.lock() = Some((nth, fault));
+    }
+
     /// Once this many writes were made, counted from the beginning, the process is dead: the last one gets no answer, and
     /// nothing else ever does.
     pub fn crash_after(&self, writes: usize) {
@@ -197,6 +230,14 @@ impl Edge {
         chance > 0.0 && self.0.random.lock().random_bool(chance.min(1.0))
     }
 
+    /// What goes wrong with the write that is tried now.
+    fn fault(&self) -> Option<Fault> {
+        let nth = self.0.tried.fetch_add(1, Ordering::SeqCst) + 1;
+        let planned = self.0.fault.lock().filter(|(planned, _)| *planned == nth).map(|(_, fault)| fault);
+        let by_chance = || Fault::ALL.into_iter().find(|fault| self.happens(|chaos| fault.chance(chaos)));
+        planned.or_else(by_chance)
+    }
+
     /// What to do to a watch's next event.
     pub(super) fn next_event(&self) -> (Duration, bool) {
         let lag = self.0.chaos.lock().lag;
@@ -232,11 +273,16 @@ impl Edge {
             return Ok(failure(StatusCode::GONE, "Expired", "too old resource version"));
         }
         let is_write = is_write(&request);
-        if is_write && self.happens(|chaos| chaos.refused) {
-            return Ok(failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "injected: refused"));
-        }
-        if is_write && request.method() != Method::DELETE && self.happens(|chaos| chaos.conflict) {
-            return Ok(failure(StatusCode::CONFLICT, "Conflict", "injected: the object has been modified"));
+        let fault = if is_write { self.fault() } else { None };
+        match fault {
+            Some(Fault::Refused) => {
+                return Ok(failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "injected: refused"));
+            }
+            Some(Fault::Conflict) if request.method() != Method::DELETE => {
+                let message = "injected: the object has been modified";
+                return Ok(failure(StatusCode::CONFLICT, "Conflict", message));
+            }
+            _ => {}
         }
         let _traffic = (!is_watch).then(|| self.under_way());
         let answer = server.oneshot(request).await.map_err(Into::into)?;
@@ -247,7 +293,7 @@ impl Edge {
                 self.0.crashed.send_replace(true);
                 return std::future::pending().await;
             }
-            if self.happens(|chaos| chaos.unanswered) {
+            if fault == Some(Fault::Unanswered) {
                 return Err("injected: the answer was lost".into());
             }
         }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::Value;
 
-use super::edge::{Chaos, Edge};
+use super::edge::{Chaos, Edge, Fault};
 
 /// The longest that a process waits before it looks again is far below this.
 const QUIET: Duration = Duration::from_secs(60);
@@ -98,6 +98,25 @@ pub async fn deaths<W: World>(world: &W) -> usize {
         assert_same(&calm, &end, &format!("death after write {death} of {}", calm.writes));
     }
     calm.writes
+}
+
+/// Tells the story once for every `stride`th write that is tried in it and everything that can go wrong with one write.
+/// Returns how often that was.
+///
+/// # Panics
+/// If an end differs from the one where all goes well.
+pub async fn faults<W: World>(world: &W, stride: usize) -> usize {
+    let calm = tell(world, &Edge::new(0)).await;
+    let mut told = 0;
+    for (nth, fault) in (1..=calm.writes).step_by(stride).flat_map(|nth| Fault::ALL.map(|fault| (nth, fault)))
+    {
+        let edge = Edge::new(0);
+        edge.fail(nth, fault);
+        let end = tell(world, &edge).await;
+        assert_same(&calm, &end, &format!("{fault:?} at write {nth} of {}", calm.writes));
+        told += 1;
+    }
+    told
 }
 
 /// Tells the story with things going wrong, once per seed.

@@ -12,7 +12,7 @@ pub mod explore;
 mod request;
 mod state;
 
-pub use edge::{Chaos, Edge};
+pub use edge::{Chaos, Edge, Fault};
 pub use explore::World;
 pub use request::Asked;
 pub use state::{normalise, objects};
