@@ -14,7 +14,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceValidation, JSONSchemaProps,
 };
 use kube::core::crd::v1::CustomResourceExt;
-use schemars::{JsonSchema, generate::SchemaSettings};
+use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::Transform};
 use serde_json::{Value, json};
 
 /// The CustomResourceDefinition of `K`. Use this, never `K::crd()`: only this one is at parity with the original.
@@ -44,4 +44,18 @@ fn root<K: JsonSchema>() -> JSONSchemaProps {
         properties.insert("metadata".into(), json!({ "type": "object" }));
     }
     serde_json::from_value(schema).expect("a structural schema is a JSONSchemaProps")
+}
+
+/// Makes the definition ask for fields that the type does without.
+pub(crate) fn required(fields: &'static [&'static str]) -> impl Transform {
+    move |schema: &mut Schema| {
+        for &field in fields {
+            let of_field = schema.pointer_mut(&format!("/properties/{field}")).and_then(Value::as_object_mut);
+            of_field.map(|property| property.remove("default"));
+        }
+        let required = schema.ensure_object().entry("required").or_insert_with(|| json!([]));
+        if let Value::Array(required) = required {
+            required.extend(fields.iter().map(|&field| field.into()));
+        }
+    }
 }

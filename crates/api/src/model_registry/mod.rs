@@ -1,6 +1,11 @@
 //! The model registry: `modelregistry.opendatahub.io`. Stored and reconciled is [`v1beta1`]; [`v1alpha1`] is served for
 //! old clients, and [`convert`] turns the one into the other.
+//!
+//! The types are read as the original's are: what its definition requires and a client leaves out is as if nothing had
+//! been set. Its webhook is asked before the definition, fills such fields in, and says what is wrong with the rest.
 
+#[macro_use]
+mod absent;
 pub mod convert;
 mod parts;
 pub mod v1alpha1;
@@ -20,6 +25,9 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     let mut merged = merge_crds(versions, "v1beta1").expect("versions of one kind");
     // The original lets an object without a specification in, to be refused by its webhook.
     let schemas = merged.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut());
-    schemas.filter_map(|schema| schema.open_api_v3_schema.as_mut()).for_each(|root| root.required = None);
+    for root in schemas.filter_map(|schema| schema.open_api_v3_schema.as_mut()) {
+        root.required = None;
+        root.properties.iter_mut().flatten().for_each(|(_, property)| property.default = None);
+    }
     vec![merged]
 }

@@ -5,6 +5,8 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::IntoDeserializer};
 
+use crate::crd::required;
+
 /// A key of a Secret or ConfigMap beside the registry.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyRef {
@@ -75,6 +77,13 @@ pub struct Rest {
     pub image: Option<String>,
 }
 
+/// A server of which nothing was set: what the definition's defaults make of it.
+impl Default for Rest {
+    fn default() -> Self {
+        Rest { port: rest_port(), service_route: ServiceRoute::Disabled, resources: None, image: None }
+    }
+}
+
 fn rest_port() -> i32 {
     8080
 }
@@ -110,8 +119,10 @@ fn grpc_port() -> i32 {
 /// A MySQL database.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = required(&["host", "username", "database"]))]
 pub struct MySql {
     /// Where it is; this machine if empty.
+    #[serde(default)]
     pub host: String,
 
     /// The port it listens on.
@@ -120,6 +131,7 @@ pub struct MySql {
     pub port: i32,
 
     /// The user to connect as.
+    #[serde(default)]
     pub username: String,
 
     /// The user's password.
@@ -127,6 +139,7 @@ pub struct MySql {
     pub password_secret: Option<KeyRef>,
 
     /// The database on the server.
+    #[serde(default)]
     pub database: String,
 
     /// Not used.
@@ -212,6 +225,15 @@ impl SslMode {
 
     pub(super) fn disabled() -> Option<Self> {
         Some(SslMode::Disable)
+    }
+
+    /// As [`ServiceRoute`]: an empty text means the default.
+    pub(super) fn or_disabled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        match Option::<String>::deserialize(deserializer)?.as_deref() {
+            None => Ok(None),
+            Some("") => Ok(Self::disabled()),
+            Some(word) => Self::deserialize(word.into_deserializer()).map(Some),
+        }
     }
 }
 

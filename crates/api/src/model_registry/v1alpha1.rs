@@ -1,4 +1,5 @@
 //! `ModelRegistry` as old clients know it.
+#![allow(dead_code, reason = "kube copies the specification for its schema, and nobody reads the copy")]
 
 use std::collections::BTreeMap;
 
@@ -9,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::parts::{
     Grpc, KeyRef, ModelRegistryStatus, MySql, Proxy, Rest, ServiceRoute, SslMode, is_false, postgres_port,
 };
+use crate::crd::required;
 
 /// A model registry, in the version before `v1beta1`.
-#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "modelregistry.opendatahub.io",
     version = "v1alpha1",
@@ -20,6 +22,7 @@ use super::parts::{
     shortname = "mr",
     namespaced,
     status = "ModelRegistryStatus",
+    derive = "Default",
     storage = false,
     deprecated = "Version v1alpha1 of the ModelRegistry API is deprecated and will be removed in a future release. Please use v1beta1 instead."
 )]
@@ -55,12 +58,15 @@ use super::parts::{
     priority = 2
 ))]
 #[x_kube(validation = ("!(has(self.istio) && has(self.oauthProxy))", "Cannot use both istio and oauthProxy"))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "Self")]
+#[schemars(transform = required(&["rest", "grpc"]))]
 pub struct ModelRegistrySpec {
     /// The REST server.
+    #[serde(default)]
     pub rest: Rest,
 
     /// Not used.
+    #[serde(default)]
     pub grpc: Grpc,
 
     /// Not used.
@@ -88,9 +94,12 @@ pub struct ModelRegistrySpec {
     pub oauth_proxy: Option<Proxy>,
 }
 
+may_be_absent!(ModelRegistrySpec);
+
 /// A PostgreSQL database.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = required(&["database"]))]
 pub struct Postgres {
     /// Where the database is, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,6 +123,7 @@ pub struct Postgres {
     pub password_secret: Option<KeyRef>,
 
     /// The database on the server.
+    #[serde(default)]
     pub database: String,
 
     /// Not used.
@@ -122,7 +132,11 @@ pub struct Postgres {
     pub skip_db_creation: bool,
 
     /// How the connection is secured.
-    #[serde(default = "SslMode::disabled", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default = "SslMode::disabled",
+        deserialize_with = "SslMode::or_disabled",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub ssl_mode: Option<SslMode>,
 
     /// The client's certificate.
@@ -178,6 +192,7 @@ fn istio_mutual() -> Option<String> {
 /// The gateway from outside the mesh.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = required(&["rest", "grpc"]))]
 pub struct Gateway {
     /// The domain of its hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,9 +213,11 @@ pub struct Gateway {
     pub control_plane: Option<String>,
 
     /// How REST calls came in.
+    #[serde(default)]
     pub rest: GatewayServer,
 
     /// How gRPC calls came in.
+    #[serde(default)]
     pub grpc: GatewayServer,
 }
 

@@ -1,12 +1,14 @@
 //! `ModelRegistry` as it is stored.
+#![allow(dead_code, reason = "kube copies the specification for its schema, and nobody reads the copy")]
 
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Grpc, KeyRef, ModelRegistryStatus, MySql, Proxy, Rest, SslMode, is_false, postgres_port};
+use crate::crd::required;
 
 /// A model registry: a REST server on a database, and what leads to it.
-#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "modelregistry.opendatahub.io",
     version = "v1beta1",
@@ -14,7 +16,8 @@ use super::parts::{Grpc, KeyRef, ModelRegistryStatus, MySql, Proxy, Rest, SslMod
     plural = "modelregistries",
     shortname = "mr",
     namespaced,
-    status = "ModelRegistryStatus"
+    status = "ModelRegistryStatus",
+    derive = "Default"
 )]
 #[kube(printcolumn(
     name = "Available",
@@ -39,9 +42,11 @@ use super::parts::{Grpc, KeyRef, ModelRegistryStatus, MySql, Proxy, Rest, SslMod
     "!(has(self.oauthProxy) && has(self.kubeRBACProxy))",
     "Cannot use both oauthProxy and kubeRBACProxy"
 ))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "Self")]
+#[schemars(transform = required(&["rest"]))]
 pub struct ModelRegistrySpec {
     /// The REST server.
+    #[serde(default)]
     pub rest: Rest,
 
     /// Not used.
@@ -71,6 +76,15 @@ pub struct ModelRegistrySpec {
     /// A proxy that asks the cluster whether a caller may `get` the registry's Service.
     #[serde(rename = "kubeRBACProxy", skip_serializing_if = "Option::is_none")]
     pub kube_rbac_proxy: Option<Proxy>,
+}
+
+may_be_absent!(ModelRegistrySpec);
+
+impl ModelRegistrySpec {
+    /// The password of a PostgreSQL of the user's; none where it needs none, or another database is used.
+    pub fn password(&self) -> Option<&KeyRef> {
+        self.postgres.as_ref().filter(|postgres| !postgres.is_generated())?.password_secret.as_ref()
+    }
 }
 
 /// A PostgreSQL database.
@@ -128,7 +142,11 @@ pub struct Postgres {
     pub skip_db_creation: bool,
 
     /// How the connection is secured.
-    #[serde(default = "SslMode::disabled", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default = "SslMode::disabled",
+        deserialize_with = "SslMode::or_disabled",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub ssl_mode: Option<SslMode>,
 
     /// The client's certificate.

@@ -112,42 +112,116 @@ async fn objects_are_defaulted_before_they_are_stored() {
     assert_eq!(stored["spec"]["oauthProxy"]["serviceRoute"], "enabled");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn scenarios_21_22_24_what_cannot_be_is_refused_in_the_originals_words() {
-    let (cluster, mut process) = standing_by().await;
-    let (a, b) = (
-        registries(&cluster, "a", ModelRegistry::api_resource()),
-        registries(&cluster, "b", ModelRegistry::api_resource()),
-    );
-    let old = registries(&cluster, "b", v1alpha1::ModelRegistry::api_resource());
-    let denied = "admission webhook \"vmodelregistry.opendatahub.io\" denied the request: \
-                  ModelRegistry.modelregistry.opendatahub.io \"reg\" is invalid: ";
-    let none = format!(
-        "{denied}[spec.postgres: Required value: required one of `postgres` or `mysql` database, \
-         spec.mysql: Required value: required one of `postgres` or `mysql` database]"
-    );
-    let nowhere = with(json!({"mysql": {"host": "", "database": "d", "username": "u"}}));
-    assert_eq!(a.create("reg", nowhere.clone()).await.unwrap_err(), none);
-    assert_eq!(old.create("reg", nowhere.clone()).await.unwrap_err(), none, "in the old version, too");
+const DENIED: &str = "admission webhook \"vmodelregistry.opendatahub.io\" denied the request: \
+                      ModelRegistry.modelregistry.opendatahub.io \"reg\" is invalid: ";
 
-    a.create("reg", mysql()).await.unwrap();
-    assert_eq!(a.patch("reg", json!({"spec": {"mysql": {"host": ""}}})).await.unwrap_err(), none);
+/// What is said of a registry without a database.
+fn no_database() -> String {
+    format!(
+        "{DENIED}[spec.postgres: Required value: required one of `postgres` or `mysql` database, \
+         spec.mysql: Required value: required one of `postgres` or `mysql` database]"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scenario_21_duplicate_name() {
+    let (cluster, mut process) = standing_by().await;
+    registries(&cluster, "a", ModelRegistry::api_resource()).create("reg", mysql()).await.unwrap();
     let taken = "metadata.name: Duplicate value: \"registry named reg already exists in namespace a\"";
-    // The cache hears of the first a moment later.
-    for again in [&b, &old] {
+    // The cache hears of the first a moment later; both versions and the same namespace are judged alike.
+    for (namespace, resource) in [
+        ("b", ModelRegistry::api_resource()),
+        ("b", v1alpha1::ModelRegistry::api_resource()),
+        ("a", ModelRegistry::api_resource()),
+    ] {
+        let again = registries(&cluster, namespace, resource);
         let said = process.until("the name is known to be taken", async |_| {
             let said = again.create("reg", mysql()).await.unwrap_err();
             (!said.contains("not known yet")).then_some(said)
         });
-        assert_eq!(said.await, format!("{denied}{taken}"));
+        assert_eq!(said.await, format!("{DENIED}{taken}"));
     }
-    let both = json!({"rest": {}, "postgres": {"generateDeployment": true, "host": "h"}});
-    let said = b.create("other", both).await.unwrap_err();
-    assert!(said.contains("host and hostAddress must not be set when generateDeployment is true"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn scenario_25_both_versions_are_read_and_written_through_the_conversion_webhook() {
+async fn scenario_22_no_database() {
+    let (cluster, _process) = standing_by().await;
+    let new = registries(&cluster, "a", ModelRegistry::api_resource());
+    let old = registries(&cluster, "b", v1alpha1::ModelRegistry::api_resource());
+    let nowhere = with(json!({"mysql": {"host": "", "database": "d", "username": "u"}}));
+    assert_eq!(new.create("reg", nowhere.clone()).await.unwrap_err(), no_database());
+    assert_eq!(old.create("reg", nowhere).await.unwrap_err(), no_database(), "in the old version, too");
+    new.create("reg", mysql()).await.unwrap();
+    assert_eq!(new.patch("reg", json!({"spec": {"mysql": {"host": ""}}})).await.unwrap_err(), no_database());
+    let stored = new.get("reg").await;
+    assert_eq!(stored["spec"]["mysql"]["host"], "db", "and nothing is lost");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_original_reads_as_empty_is_judged_as_such() {
+    let (cluster, _process) = standing_by().await;
+    let new = registries(&cluster, "a", ModelRegistry::api_resource());
+    let old = registries(&cluster, "a", v1alpha1::ModelRegistry::api_resource());
+    for spec in [json!(null), json!({}), json!({"mysql": {}}), json!({"rest": {}, "postgres": {}})] {
+        assert_eq!(new.create("reg", spec.clone()).await.unwrap_err(), no_database(), "{spec}");
+        assert_eq!(old.create("reg", spec.clone()).await.unwrap_err(), no_database(), "{spec}");
+    }
+    // What the definition requires and nobody said is filled in before the definition is asked.
+    let server = json!({"port": 8080, "serviceRoute": "disabled"});
+    let database = json!({"host": "db", "database": "d", "username": "u"});
+    let made = new.create("new", json!({"mysql": database})).await.unwrap();
+    assert_eq!(made["spec"]["rest"], server);
+    let made = old.create("old", json!({"mysql": database})).await.unwrap();
+    assert_eq!((&made["spec"]["rest"], &made["spec"]["grpc"]["port"]), (&server, &json!(9090)));
+    let made = new.create("ssl", json!({"postgres": {"host": "db", "sslMode": ""}})).await.unwrap();
+    assert_eq!(made["spec"]["postgres"]["sslMode"], "disable");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scenario_24_auto_db_plus_host() {
+    let (cluster, _process) = standing_by().await;
+    let new = registries(&cluster, "a", ModelRegistry::api_resource());
+    let both = json!({"rest": {}, "postgres": {"generateDeployment": true, "host": "h"}});
+    let said = new.create("reg", both).await.unwrap_err();
+    assert!(said.contains("host and hostAddress must not be set when generateDeployment is true"), "{said}");
+    let by_address = json!({"rest": {}, "postgres": {"generateDeployment": true, "hostAddress": "1.2.3.4"}});
+    assert!(new.create("reg", by_address).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scenario_26_image_clean_up() {
+    let (cluster, _process) = standing_by().await;
+    let new = registries(&cluster, "a", ModelRegistry::api_resource());
+    let old = registries(&cluster, "a", v1alpha1::ModelRegistry::api_resource());
+    let resources = json!({"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}});
+    let rest = |image: &str| with(json!({"rest": {"image": image, "resources": resources}}));
+    let default = "quay.io/opendatahub/model-registry";
+    let stored = async |api: &Registries, name: &str, image: &str| {
+        api.create(name, rest(image)).await.unwrap();
+        let rest = new.get(name).await["spec"]["rest"].clone();
+        assert_eq!(rest["resources"], resources, "the original drops them with the image");
+        rest.get("image").cloned()
+    };
+    assert_eq!(stored(&new, "tagged", &format!("{default}:v9")).await, None);
+    assert_eq!(stored(&old, "old", &format!("{default}:v9")).await, None);
+    assert_eq!(
+        stored(&new, "other", "quay.io/mine/model-registry:v9").await,
+        Some("quay.io/mine/model-registry:v9".into())
+    );
+    let digest = format!("{default}@sha256:{}", "0".repeat(64));
+    assert_eq!(stored(&new, "pinned", &digest).await, Some(digest.as_str().into()));
+    // Once the operator has found what it adds, an image that is set is meant.
+    let status = json!({"status": {"specDefaults": "{\"rest\":{}}"}});
+    let api =
+        Api::<DynamicObject>::namespaced_with(cluster.client.clone(), "a", &ModelRegistry::api_resource());
+    api.patch_status("tagged", &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
+    let pinned = json!({"spec": {"rest": {"image": format!("{default}:v9")}}});
+    let kept = new.patch("tagged", pinned).await.unwrap();
+    assert_eq!(kept["spec"]["rest"]["image"], format!("{default}:v9"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scenario_25_v1alpha1_with_istio() {
     let (cluster, _process) = standing_by().await;
     let old = registries(&cluster, "a", v1alpha1::ModelRegistry::api_resource());
     let new = registries(&cluster, "a", ModelRegistry::api_resource());
@@ -158,8 +232,13 @@ async fn scenario_25_both_versions_are_read_and_written_through_the_conversion_w
     assert_eq!(read["apiVersion"], format!("{GROUP}/v1beta1"));
     assert_eq!((&read["spec"]["oauthProxy"], read["spec"].get("istio")), (&proxy, None));
     assert_eq!(old.get("reg").await["spec"]["oauthProxy"], proxy);
+}
 
-    // What only the new version can say outlives a write by a client of the old one.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_the_new_version_can_say_outlives_a_write_by_a_client_of_the_old_one() {
+    let (cluster, _process) = standing_by().await;
+    let old = registries(&cluster, "a", v1alpha1::ModelRegistry::api_resource());
+    let new = registries(&cluster, "a", ModelRegistry::api_resource());
     let spec = json!({"rest": {}, "postgres": {"generateDeployment": true}, "kubeRBACProxy": {"domain": "d.example"}});
     let made = new.create("kept", spec).await.unwrap();
     let mut seen = old.get("kept").await;

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use kube::Api;
-use quintet_api::model_registry::ModelRegistry;
+use quintet_api::model_registry::{ModelRegistry, v1alpha1};
 use quintet_harness::free_port;
 use quintet_kit::Kind;
 use serde_json::Value;
@@ -44,8 +44,8 @@ fn deployed(objects: &[Value], name: &str) -> (Vec<String>, Vec<(String, String)
     (args.collect(), env.map(|one| (text(&one["name"]), text(&one["value"]))).collect())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_split_install_prints_can_be_started_and_does_its_work() {
+/// What a split install prints, started, for registries in `mr`.
+async fn installed() -> (Cluster, Process) {
     let cluster = Cluster::bare().await;
     cluster.namespace("mr").await;
     let address = format!("127.0.0.1:{}", free_port());
@@ -58,7 +58,13 @@ async fn what_a_split_install_prints_can_be_started_and_does_its_work() {
     let mut settings: Vec<(&str, &str)> = env.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
     settings.push(("QUINTET_WEBHOOK_LISTEN", &address));
     let mut process = start(&cluster, "split", &flags, &settings);
+    known(&mut process).await;
+    (cluster, process)
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_split_install_prints_can_be_started_and_does_its_work() {
+    let (cluster, mut process) = installed().await;
     let probes = process.address("serving health", None).await;
     process
         .until("it is ready", async |_| {
@@ -66,21 +72,30 @@ async fn what_a_split_install_prints_can_be_started_and_does_its_work() {
         })
         .await;
     assert_eq!(get(&format!("http://{probes}/healthz")).await, (200, "ok".into()));
-    known(&mut process).await;
     let lines = process.json();
     let detected = lines.iter().find(|line| line["msg"] == "cluster capabilities detected").unwrap();
     assert_eq!((&detected["isOpenShift"], &detected["logger"]), (&Value::Bool(false), &"setup".into()));
 
-    // Scenario 23, through the API server.
-    cluster.namespace("other").await;
-    let other = registries(&cluster, "other", ModelRegistry::api_resource());
-    let said = other.create("reg", mysql()).await.unwrap_err();
-    assert!(said.ends_with("metadata.namespace: Invalid value: \"other\": namespace must be mr"), "{said}");
     let ours = registries(&cluster, "mr", ModelRegistry::api_resource());
     ours.create("reg", mysql()).await.unwrap();
     process.until("it makes the server", async |_| cluster.wrote(0, "deployments").then_some(())).await;
     let held = cluster.lease(LEASE).await.expect("the original's lease");
     assert_eq!(held.lease_duration_seconds, Some(15));
+    assert!(process.terminate().await.0.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scenario_23_wrong_namespace() {
+    let (cluster, mut process) = installed().await;
+    cluster.namespace("other").await;
+    for resource in [ModelRegistry::api_resource(), v1alpha1::ModelRegistry::api_resource()] {
+        let said = registries(&cluster, "other", resource).create("reg", mysql()).await.unwrap_err();
+        let text = "admission webhook \"vmodelregistry.opendatahub.io\" denied the request: \
+                    ModelRegistry.modelregistry.opendatahub.io \"reg\" is invalid: \
+                    metadata.namespace: Invalid value: \"other\": namespace must be mr";
+        assert_eq!(said, text);
+    }
+    registries(&cluster, "mr", ModelRegistry::api_resource()).create("reg", mysql()).await.unwrap();
     assert!(process.terminate().await.0.success());
 }
 
