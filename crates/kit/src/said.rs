@@ -23,6 +23,11 @@ impl<K: Clone + Eq + Hash> Said<K> {
         notes.into_iter().filter(|note| !before.contains(note)).collect()
     }
 
+    /// Of all but these there is nothing to say any more.
+    pub fn retain(&self, still: impl Fn(&K) -> bool) {
+        self.0.lock().retain(|about, _| still(about));
+    }
+
     /// The object is gone.
     pub fn forget(&self, about: &K) {
         self.0.lock().remove(about);
@@ -43,6 +48,10 @@ mod tests {
         assert_eq!(said.fresh(&key, vec![b]), vec![]);
         assert_eq!(said.fresh(&key, vec![a.clone()]), vec![a.clone()], "it went away meanwhile");
         said.forget(&key);
+        assert_eq!(said.fresh(&key, vec![a.clone()]), vec![a.clone()]);
+        said.retain(|about| about == &key);
+        assert_eq!(said.fresh(&key, vec![a.clone()]), vec![]);
+        said.retain(|about| about != &key);
         assert_eq!(said.fresh(&key, vec![a.clone()]), vec![a]);
     }
 }

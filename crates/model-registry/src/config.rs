@@ -52,6 +52,8 @@ const STORAGE_MIGRATION_TARGET_VERSION: Variable =
 
 /// Ids of differences from the original that can be switched; `docs/differences.md` says what each is.
 pub mod difference {
+    /// The catalog's database is kept in its pod: restarts it.
+    pub const CATALOG_SCRATCH: &str = "registry-catalog-scratch";
     /// Failures and traps are told as events.
     pub const EVENTS: &str = "registry-events";
     /// Conditions carry `observedGeneration`.
@@ -60,8 +62,6 @@ pub mod difference {
     pub const INVALID_STATUS: &str = "registry-invalid-status";
     /// Objects that the pods wait for are named in `Available`.
     pub const MISSING: &str = "registry-missing";
-    /// A PostgreSQL password reaches the server beside the URL, not in it: restarts servers that have one.
-    pub const PASSWORD_APART: &str = "registry-password-apart";
     /// The proxy's container may do no more than the server's: restarts servers that have one.
     pub const PROXY_SECURITY: &str = "registry-proxy-security";
     /// After a migration the definition tells of the old version no more.
@@ -70,11 +70,11 @@ pub mod difference {
 
 /// The switches, and what holds unless they are used. What restarts pods is off.
 pub const DIFFERENCES: [Difference; 7] = [
+    Difference::off(difference::CATALOG_SCRATCH),
     Difference::on(difference::EVENTS),
     Difference::on(difference::GENERATION),
     Difference::on(difference::INVALID_STATUS),
     Difference::on(difference::MISSING),
-    Difference::off(difference::PASSWORD_APART),
     Difference::off(difference::PROXY_SECURITY),
     Difference::on(difference::STORED_VERSIONS),
 ];

@@ -32,12 +32,13 @@ use crate::{
     Apis, Config,
     apis::domain,
     catalog,
-    config::VARIABLES,
+    config::{VARIABLES, difference::EVENTS},
     install, migration,
     parts::password,
     registry::{
         self, Names,
         desired::{Inputs, desired},
+        fits_in,
     },
     webhook,
 };
@@ -86,9 +87,12 @@ impl ModelRegistryOperator {
             ..catalog::Inputs::default()
         };
         let catalog = catalog::desired(&self.config, &catalog);
-        let mut rows: Vec<ServiceRow> =
-            installed.into_iter().chain(made).chain(services_of(&catalog)).collect();
-        rows.dedup();
+        let mut rows: Vec<ServiceRow> = vec![];
+        for row in installed.into_iter().chain(made).chain(services_of(&catalog)) {
+            if !rows.contains(&row) {
+                rows.push(row);
+            }
+        }
         rows
     }
 
@@ -108,6 +112,9 @@ impl ModelRegistryOperator {
             },
             domain: domain(self.config.default_domain.as_deref(), ingress.as_ref()),
             password: (is_generating && secret.is_none()).then(password::generate),
+            password_apart: registry.spec.password().is_some_and(|key| {
+                observed.get::<Secret>(&beside(&key.name)).is_some_and(|secret| !fits_in(&secret, &key.key))
+            }),
             claim: observed.get::<PersistentVolumeClaim>(&beside(&names.database_storage())),
             ..Inputs::default() // what would be deleted is not rendered
         }
@@ -193,7 +200,8 @@ impl System for ModelRegistryOperator {
             None => {}
         }
         if let Some(versions) = self.config.migration.clone() {
-            started = started.task(migration::run(context, versions));
+            let tells = self.config.differences.has(EVENTS);
+            started = started.task(migration::run(context, versions, tells));
         }
         async { Ok(started) }.boxed()
     }

@@ -1,6 +1,7 @@
 //! The families, and a handle for each part of the kit.
 
 use super::book::{Book, Described};
+use super::migration::{MigrationMetrics, Migrations};
 use super::rest::RestMetrics;
 use super::webhook::{WebhookMetrics, Webhooks};
 use crate::kind::Gvk;
@@ -96,6 +97,7 @@ struct Families {
     invalid: Family<CacheLabels, Counter>,
     events_lost: Counter<u64, AtomicU64>,
     leads: Family<LeaseLabel, Gauge>,
+    migrations: Migrations,
     rest: RestMetrics,
     webhooks: Webhooks,
 }
@@ -137,6 +139,7 @@ impl Metrics {
             invalid: Family::default(),
             events_lost: Counter::default(),
             leads: Family::default(),
+            migrations: Migrations::default(),
             rest: RestMetrics::default(),
             webhooks: Webhooks::default(),
         };
@@ -174,6 +177,7 @@ impl Metrics {
         r.register("quintet_cache_invalid_objects", "Objects that did not fit their type", f.invalid.clone());
         r.register("quintet_events_lost", "Events that could not be recorded", f.events_lost.clone());
         r.register("leader_election_master_status", "1 while this process holds the lease", f.leads.clone());
+        f.migrations.register(r);
         f.rest.register(r);
         f.webhooks.register(r);
         Metrics(Arc::new(f))
@@ -240,6 +244,12 @@ impl Metrics {
             objects: self.0.objects.get_or_create(&labels).clone(),
             invalid: self.0.invalid.get_or_create(&labels).clone(),
         }
+    }
+
+    /// The handle of a storage-version migration of a resource, named as its definition.
+    #[must_use]
+    pub fn migration(&self, resource: &str) -> MigrationMetrics {
+        self.0.migrations.of(resource)
     }
 
     /// The handle of the webhook at a path.

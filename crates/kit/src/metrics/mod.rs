@@ -4,10 +4,12 @@
 
 mod book;
 mod families;
+mod migration;
 mod rest;
 mod webhook;
 
 pub use book::{Book, Described, MetricKind};
 pub use families::{CacheMetrics, ControllerMetrics, Metrics, QueueMetrics, WriteOutcome};
+pub use migration::MigrationMetrics;
 pub use rest::{RestMetrics, RestService};
 pub(crate) use webhook::WebhookMetrics;

@@ -12,7 +12,7 @@ use k8s_openapi::api::{apps::v1::Deployment, core::v1::ObjectReference};
 use kube::Resource;
 use parking_lot::Mutex;
 use quintet_kit::{
-    Action, Applier, Context, Events, Failure, ObjectKey, Reconcile, Retry, Said, Singleton,
+    Action, Applier, Context, Events, Failure, Note, ObjectKey, Reconcile, Retry, Said, Singleton,
     apply::ApplyError,
     error::{chain, retry_of},
     run::Controller,
@@ -85,13 +85,34 @@ struct Reconciler {
     events: Events,
     /// Users' ConfigMaps in which no entry of an earlier release is left: what they add later is theirs.
     looked_through: Mutex<BTreeSet<&'static str>>,
-    said: Said,
+    said: Said<Topic>,
 }
+
+/// What something is said about: kind and name of an object, and the reason.
+type Topic = (Option<String>, Option<String>, String);
 
 impl Reconciler {
     /// Whether it says what the original keeps to itself.
     fn tells(&self) -> bool {
         self.config.differences.has(EVENTS)
+    }
+
+    /// Says what is news; `notes` is all that there is to say.
+    fn tell(&self, notes: Vec<(ObjectReference, Note)>) {
+        let topic = |about: &ObjectReference, note: &Note| -> Topic {
+            (about.kind.clone(), about.name.clone(), note.reason.clone())
+        };
+        let topics: BTreeSet<Topic> = notes.iter().map(|(about, note)| topic(about, note)).collect();
+        self.said.retain(|known| topics.contains(known));
+        for (about, note) in notes {
+            for note in self.said.fresh(&topic(&about, &note), vec![note]) {
+                let (kind, name) = (about.kind.as_deref(), about.name.as_deref());
+                tracing::warn!(kind, name, "{}", note.text);
+                if self.tells() {
+                    self.events.publish_about(about.clone(), note);
+                }
+            }
+        }
     }
 }
 
@@ -119,14 +140,9 @@ impl Reconcile for Reconciler {
         let is_unreadable =
             |name: &str| unusable.iter().any(|(map, _)| map.meta().name.as_deref() == Some(name));
         self.looked_through.lock().extend(left.iter().filter(|name| !is_unreadable(name)));
-        for (map, note) in unusable {
-            for note in self.said.fresh(&ObjectKey::of(&*map), vec![note]) {
-                tracing::warn!(config_map = %ObjectKey::of(&*map), "{}", note.text);
-                if self.tells() {
-                    self.events.publish(&*map, note);
-                }
-            }
-        }
+        let mut notes: Vec<_> = unusable.into_iter().map(|(map, note)| (map.object_ref(&()), note)).collect();
+        notes.extend(unreachable(&inputs));
+        self.tell(notes);
         Ok(Action::Wait)
     }
 
@@ -135,4 +151,12 @@ impl Reconcile for Reconciler {
         let key = ObjectKey::namespaced(&self.namespace, NAME);
         self.context.hubs().get::<Deployment>(&key).map(|deployment| deployment.object_ref(&()))
     }
+}
+
+/// Where there are Routes but no domain, the catalog has no name outside the cluster.
+fn unreachable(inputs: &Inputs) -> Option<(ObjectReference, Note)> {
+    let server = inputs.server.as_ref().filter(|_| inputs.apis.route && inputs.domain.is_none())?;
+    let text =
+        "no Route leads to the model catalog: the domain is not known, set DEFAULT_DOMAIN of the operator";
+    Some((server.object_ref(&()), Note::warning("DomainUnknown", "Reconcile", text)))
 }

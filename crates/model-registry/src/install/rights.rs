@@ -66,7 +66,10 @@ pub(super) const REASONS: &[Because] = &[
     ),
     because("serviceaccounts", "written by server-side apply; a registry's goes by the garbage collector"),
     because("services", "the catalog's rights end at its namespace"),
-    because("storageversionmigrations", "only where a migration is configured"),
+    because(
+        "storageversionmigrations",
+        "only where a migration is configured; of Kubernetes' own migrator, too",
+    ),
     because("subjectaccessreviews", "must be held to be given to the proxies"),
     because("tokenreviews", "must be held to be given to the proxies"),
 ];

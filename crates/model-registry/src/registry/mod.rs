@@ -5,6 +5,7 @@ pub mod desired;
 mod error;
 mod logs;
 mod names;
+mod passwords;
 mod read;
 mod references;
 mod status;
@@ -17,7 +18,7 @@ use kube::{
     Api, Resource, ResourceExt,
     api::{Patch, PatchParams},
 };
-use quintet_api::model_registry::{ModelRegistry, ModelRegistryStatus, Postgres};
+use quintet_api::model_registry::{Grpc, ModelRegistry, ModelRegistryStatus, Postgres};
 use quintet_kit::{
     Action, Applier, Context, Events, Failure, Meta, Note, ObjectKey, Reconcile, Retry, Said,
     apply::{Outcome, Report},
@@ -29,11 +30,13 @@ use serde_json::{Value, json};
 
 pub use error::Error;
 pub(crate) use names::Names;
+pub(crate) use passwords::fits_in;
 pub use wiring::wiring;
 
 use self::{
     desired::{Wanted, at_the_end},
     logs::Logs,
+    passwords::Passwords,
     read::{Observed, Reader},
     status::{Applied, Change},
 };
@@ -56,6 +59,7 @@ pub fn controller(context: &Context, config: Config) -> Controller {
         finalizer: context.finalizer(MANAGER, FINALIZER),
         events: context.events("modelregistry-controller"),
         logs: Logs::new(context.client().clone()),
+        passwords: Passwords::default(),
         said: Said::default(),
         context: context.clone(),
         config,
@@ -71,6 +75,7 @@ struct Reconciler {
     finalizer: Finalizer,
     events: Events,
     logs: Logs,
+    passwords: Passwords,
     said: Said,
 }
 
@@ -120,7 +125,7 @@ impl Reconciler {
     async fn apply(&self, registry: &ModelRegistry) -> Result<Done, Error> {
         webhook::sound(registry, &self.config)?;
         let reader = Reader::new(self.context.hubs(), registry, &self.config);
-        let mut inputs = reader.inputs().await?;
+        let mut inputs = reader.inputs(&self.passwords).await?;
         let mut wanted = desired::desired(registry, &self.config, &inputs);
         self.forget_password(registry).await?;
         let database = self.applier.apply(&wanted.database).await;
@@ -170,7 +175,7 @@ impl Reconciler {
         };
         let applied = Applied { change: done.change, spec: &done.wanted.spec, observed: &done.observed };
         let new = status::applied(&known, &applied, clock);
-        self.tell(registry, hints(&done.observed));
+        self.tell(registry, hints(registry, &done.observed));
         self.announce(registry, done.change);
         self.write(registry, &new).await?;
         if new.spec_defaults == "{}"
@@ -199,8 +204,8 @@ impl Reconciler {
         if !registry.status.as_ref().is_some_and(is_done) {
             self.write(registry, &begun).await?;
         }
-        let apis = Reader::new(self.context.hubs(), registry, &self.config).apis();
-        self.applier.apply(&at_the_end(registry, apis)).await.ok()?;
+        let reader = Reader::new(self.context.hubs(), registry, &self.config);
+        self.applier.apply(&at_the_end(registry, reader.apis(), reader.has_namesake())).await.ok()?;
         let (name, namespace) = (registry.name_any(), registry.namespace().unwrap_or_default());
         let text = format!("Custom Resource {name} is being deleted from the namespace {namespace}");
         self.say(registry, vec![Note::warning("Deleting", "Deleting", text)]);
@@ -280,7 +285,13 @@ fn change(report: &Report) -> Change {
 }
 
 /// What a user should know and no condition says.
-fn hints(observed: &Observed) -> Vec<Note> {
+fn hints(registry: &ModelRegistry, observed: &Observed) -> Vec<Note> {
+    let is_vain =
+        |grpc: &&Grpc| grpc.port != Grpc::default().port || grpc.image.is_some() || grpc.resources.is_some();
+    let grpc = registry.spec.grpc.as_ref().filter(is_vain).map(|_| {
+        let text = "spec.grpc is deprecated and not used: there is no gRPC server any more";
+        Note::warning("GrpcIgnored", "Reconcile", text)
+    });
     let stray = observed.stray_database.as_ref().map(|name| {
         let text = format!(
             "Deployment {name}, with its Service, Secret and volume, still runs, but nothing uses it: \
@@ -288,5 +299,5 @@ fn hints(observed: &Observed) -> Vec<Note> {
         );
         Note::warning("DatabaseLeft", "Reconcile", text)
     });
-    stray.into_iter().collect()
+    stray.into_iter().chain(grpc).collect()
 }

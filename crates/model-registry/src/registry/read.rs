@@ -20,6 +20,7 @@ use super::{
     error::Error,
     logs::{Finding, Logs},
     names::{Names, REST_CONTAINER},
+    passwords::Passwords,
     references::{Reference, references},
     status,
     wiring::BY_REGISTRY,
@@ -64,17 +65,35 @@ impl<'a> Reader<'a> {
         Apis::of(self.hubs)
     }
 
+    /// A registry of this name is elsewhere, and stays.
+    pub(super) fn has_namesake(&self) -> bool {
+        let is_namesake = |other: &ModelRegistry| {
+            other.name_any() == self.names.server()
+                && other.namespace() != self.registry.namespace()
+                && other.metadata.deletion_timestamp.is_none()
+        };
+        self.hubs.all::<ModelRegistry>().iter().any(|other| is_namesake(other))
+    }
+
     /// What the desired state depends on.
-    pub(super) async fn inputs(&self) -> Result<Inputs, Error> {
+    pub(super) async fn inputs(&self, passwords: &Passwords) -> Result<Inputs, Error> {
         let ingress = self.hubs.get::<Ingress>(&ObjectKey::cluster("cluster"));
         Ok(Inputs {
             apis: self.apis(),
             domain: domain(self.config.default_domain.as_deref(), ingress.as_deref()),
             password: self.new_password().await?,
+            password_apart: self.password_apart(passwords).await?,
             mend: false,
             claim: self.claim(),
             existing: self.existing(),
         })
+    }
+
+    /// Whether the password of the user's PostgreSQL does not fit into a URL.
+    async fn password_apart(&self, passwords: &Passwords) -> Result<bool, Error> {
+        let Some(key) = self.registry.spec.password() else { return Ok(false) };
+        let fits = passwords.fits(self.hubs, self.names.namespace(), key).await;
+        fits.map(|fits| !fits).map_err(Error::read("Secrets"))
     }
 
     /// A password, if the database needs one and has none.

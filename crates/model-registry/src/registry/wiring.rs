@@ -45,6 +45,7 @@ pub fn wiring(config: &Config) -> Wiring<ObjectKey> {
         .reads(
             place_read(Read::by_name::<Pod>(), config).subresource("log").when("a server does not come up"),
         )
+        .reads(place_read(Read::by_name::<Secret>(), config).when("it holds a PostgreSQL password"))
         .events()
 }
 
@@ -184,9 +185,15 @@ fn of_route() -> Mapping<Route, ObjectKey> {
 fn of_binding() -> Mapping<ClusterRoleBinding, ObjectKey> {
     Mapping::new("the ModelRegistry that its labels name", |binding: &ClusterRoleBinding, _| {
         let label = |name: &str| binding.labels().get(name).cloned();
-        let (Some(name), Some(namespace)) = (label("app"), label(NAMESPACE)) else { return vec![] };
-        let is_ours = label("component").as_deref() == Some(COMPONENT);
-        is_ours.then(|| ObjectKey::namespaced(namespace, name)).into_iter().collect()
+        if label("component").as_deref() != Some(COMPONENT) {
+            return vec![];
+        }
+        let Some(name) = label("app") else {
+            let binding = binding.name_any();
+            tracing::error!(binding, "missing 'app' label in model registry cluster role binding");
+            return vec![];
+        };
+        label(NAMESPACE).map(|namespace| ObjectKey::namespaced(namespace, name)).into_iter().collect()
     })
 }
 

@@ -1,29 +1,35 @@
 //! The specification's acceptance scenarios of the model catalog, through the API.
 
+use http::StatusCode;
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount},
     networking::v1::NetworkPolicy,
     rbac::v1::{ClusterRoleBinding, RoleBinding},
 };
-use quintet_api::foreign::{
-    openshift::Route,
-    platform::{Auth, ModelRegistryComponent},
+use kube::api::PostParams;
+use quintet_api::{
+    crd,
+    foreign::{
+        openshift::{Ingress, Route},
+        platform::{Auth, ModelRegistryComponent},
+    },
 };
+use quintet_harness::faults::Asked;
+use quintet_stage::server::install;
 use serde_json::{Value, json};
 
 use super::support::{
-    Objects, assert_hold, at, case, container, covers,
+    Objects, assert_hold, at, case_for, container, covers,
     stage::{CATALOG, NAMESPACE, OPENSHIFT, PLAIN, PLATFORM, Stage},
 };
 
 /// The objects of the specification's case, in our namespace and domain, without those that depend on the cluster.
 fn wanted(without: &[&str]) -> Objects {
-    let mut objects = case("catalog-openshift");
+    let words = [("odh-model-registries", NAMESPACE), ("apps.example.com", "example.com")];
+    let mut objects = case_for("catalog-openshift", &words);
     objects.retain(|id, _| !without.contains(&id.as_str()) && !id.starts_with("Secret/"));
-    let text = serde_json::to_string(&objects).unwrap();
-    let text = text.replace("odh-model-registries", NAMESPACE).replace("apps.example.com", "example.com");
-    serde_json::from_str(&text).unwrap()
+    objects
 }
 
 async fn assert_stored(stage: &Stage, wanted: &Objects) {
@@ -138,18 +144,35 @@ async fn scenario_34_labelled_source() {
     stage.edit::<ConfigMap>("extra", label).await;
     let without = stage.get::<Deployment>("model-catalog").await.unwrap();
     assert_eq!(parts(&without), (None, false, false, 5));
+    let label = json!({ "metadata": { "labels": { "opendatahub.io/catalog-source": "true" } } });
+    stage.edit::<ConfigMap>("extra", label).await;
+    assert_eq!(parts(&stage.get::<Deployment>("model-catalog").await.unwrap()), parts(&with));
+    stage.delete::<ConfigMap>("extra").await;
+    assert_eq!(parts(&stage.get::<Deployment>("model-catalog").await.unwrap()), parts(&without));
+    // What cannot be used is told of once, and not at every look.
+    let both = json!({ "metadata": { "labels": { "opendatahub.io/catalog-source": "true" } }, "data": null });
+    stage.edit::<ConfigMap>("model-catalog-sources", both).await;
+    let told = async || stage.events().await.iter().filter(|(reason, _)| reason == "SourceIgnored").count();
+    assert_eq!(told().await, 2);
+    stage.delete::<ServiceAccount>("model-catalog").await;
+    assert_eq!(told().await, 2);
+}
+
+fn auth(groups: &[&str]) -> Value {
+    json!({ "apiVersion": "services.platform.opendatahub.io/v1alpha1", "kind": "Auth", "metadata": { "name": "auth" },
+        "spec": { "adminGroups": groups } })
 }
 
 #[tokio::test(start_paused = true)]
 async fn scenario_35_admin_groups() {
     let stage = Stage::new(PLATFORM, CATALOG).await;
     assert!(stage.get::<RoleBinding>("model-catalog-admin-binding").await.is_none());
-    let auth = json!({ "apiVersion": "services.platform.opendatahub.io/v1alpha1", "kind": "Auth",
-        "metadata": { "name": "auth" }, "spec": { "adminGroups": ["g1", "g2"] } });
-    stage.put(auth).await;
+    stage.put(auth(&["g1", "g2"])).await;
     let binding = stage.get::<RoleBinding>("model-catalog-admin-binding").await.unwrap();
-    let names: Vec<_> = binding["subjects"].as_array().unwrap().iter().map(|s| s["name"].clone()).collect();
-    assert_eq!(names, ["g1", "g2"]);
+    let group =
+        |name: &str| json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": name });
+    assert_eq!(binding["subjects"], json!([group("g1"), group("g2")]));
+    assert_eq!(at(&binding, "roleRef.name"), "model-catalog-admin");
     stage.edit::<Auth>("auth", json!({ "spec": { "adminGroups": [] } })).await;
     assert!(stage.get::<RoleBinding>("model-catalog-admin-binding").await.is_none());
 }
@@ -178,9 +201,43 @@ async fn the_platforms_component_owns_the_catalog() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_owner_that_cannot_be_read_is_not_forgotten() {
+    let mut stage = Stage::new(PLATFORM, CATALOG).await;
+    let component = json!({ "apiVersion": "components.platform.opendatahub.io/v1alpha1", "kind": "ModelRegistry",
+        "metadata": { "name": "default-modelregistry" }, "spec": {} });
+    stage.put(component).await;
+    let owners = async || {
+        let account = stage.get::<ServiceAccount>("model-catalog").await.unwrap();
+        at(&account, "metadata.ownerReferences").clone()
+    };
+    let before = owners().await;
+    assert_eq!(before[0]["name"], "default-modelregistry");
+    let is_read = |asked: &Asked| !asked.is_write() && asked.resource == "modelregistries";
+    stage.edge.refuse(is_read, StatusCode::INTERNAL_SERVER_ERROR, "not today");
+    stage.start().await;
+    stage.rest().await;
+    assert!(stage.edge.refusals() > 0);
+    let account = stage.get::<ServiceAccount>("model-catalog").await.unwrap();
+    assert_eq!(at(&account, "metadata.ownerReferences"), &before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_may_be_kept_in_its_pod() {
+    let scratch = [CATALOG, &[("QUINTET_DIFFERENCES", "registry-catalog-scratch=on")]].concat();
+    let stage = Stage::new(PLAIN, &scratch).await;
+    let deployment = stage.get::<Deployment>("model-catalog-postgres").await.unwrap();
+    let volume = at(&deployment, "spec.template.spec.volumes.0");
+    assert!(volume["emptyDir"].is_object() && volume["persistentVolumeClaim"].is_null(), "{volume}");
+    assert!(stage.get::<PersistentVolumeClaim>("model-catalog-postgres").await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn scenario_36_catalog_disabled() {
     let mut stage = Stage::new(OPENSHIFT, CATALOG).await;
     assert!(stage.get::<Deployment>("model-catalog").await.is_some());
+    stage.stop();
+    let cookie = json!({ "name": "model-catalog-oauth-cookie-secret" }); // as an earlier release left it
+    stage.put(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": cookie })).await;
     let off = [CATALOG, &[("ENABLE_MODEL_CATALOG", "false")]].concat();
     stage.start_with(&off).await;
     let left = async || stage.children().await.into_keys().collect::<Vec<_>>();
@@ -191,7 +248,78 @@ async fn scenario_36_catalog_disabled() {
     ];
     stage.until("the rest goes", async || (left().await == kept).then_some(())).await;
     assert!(stage.get::<ClusterRoleBinding>("model-catalog-auth-delegator").await.is_none());
+    assert!(stage.get::<Secret>("model-catalog-oauth-cookie-secret").await.is_none());
     stage.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_catalog_that_is_off_leaves_the_database_of_somebody_else() {
+    let mut stage = Stage::new(PLAIN, CATALOG).await;
+    let off = [("ENABLE_MODEL_CATALOG", "false"), ("SKIP_MODEL_CATALOG_DB_CREATION", "true")];
+    stage.start_with(&[CATALOG, &off].concat()).await;
+    assert!(stage.get::<Deployment>("model-catalog").await.is_none());
+    assert!(stage.get::<Deployment>("model-catalog-postgres").await.is_some());
+    assert!(stage.get::<Secret>("model-catalog-postgres").await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forbidden_write_never_deletes_the_catalogs_deployments() {
+    let stage = Stage::new(PLAIN, CATALOG).await;
+    let writes = |asked: &Asked| asked.is_write() && asked.resource == "deployments";
+    stage.edge.refuse(writes, StatusCode::FORBIDDEN, "exceeded quota: field is immutable");
+    let mark = stage.mark();
+    for name in ["model-catalog", "model-catalog-postgres"] {
+        stage.edit::<Deployment>(name, json!({ "spec": { "replicas": 3 } })).await;
+    }
+    assert!(stage.edge.refusals() > 1);
+    assert!(stage.writes(mark).iter().all(|write| !write.starts_with("delete")));
+    stage.edge.relent();
+    let is_mended = async || {
+        let one = stage.get::<Deployment>("model-catalog").await?;
+        (at(&one, "spec.replicas") == 1).then_some(())
+    };
+    stage.until("it is as wanted in the end", is_mended).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn apis_that_are_installed_later_are_picked_up() {
+    let stage = Stage::new(PLAIN, &[("REGISTRIES_NAMESPACE", NAMESPACE)]).await;
+    install(&stage.admin, crd::of::<Route>()).await;
+    stage
+        .until("the routers are let in", async || {
+            stage.get::<NetworkPolicy>("model-catalog-https-route").await
+        })
+        .await;
+    assert!(stage.get::<Route>("model-catalog-https").await.is_none(), "no Route without a host");
+    let told = async || {
+        let events = stage.events_about(&["Deployment"]).await;
+        events.into_iter().find(|(reason, text)| reason == "DomainUnknown" && text.contains("DEFAULT_DOMAIN"))
+    };
+    stage.until("it says why", told).await;
+    install(&stage.admin, crd::of::<Ingress>()).await;
+    stage.put(json!({ "apiVersion": "config.openshift.io/v1", "kind": "Ingress", "metadata": { "name": "cluster" },
+        "spec": { "domain": "apps.test" } })).await;
+    let route = stage.until("a Route", async || stage.get::<Route>("model-catalog-https").await).await;
+    assert_eq!(at(&route, "spec.host"), "model-catalog.apps.test");
+    install(&stage.admin, crd::of::<Auth>()).await;
+    stage.put(auth(&["g1"])).await;
+    stage
+        .until("administrators", async || stage.get::<RoleBinding>("model-catalog-admin-binding").await)
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_originals_copy_of_the_password_goes_from_the_catalogs_secret() {
+    let mut stage = Stage::without_operator(PLAIN, CATALOG).await;
+    let metadata = json!({ "name": "model-catalog-postgres", "annotations": { "banzaicloud.com/last-applied": "UEsDBBQ" } });
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": { "database-password": "eA==" } });
+    let params = PostParams { field_manager: Some("manager".into()), ..PostParams::default() };
+    let object = serde_json::from_value(secret).unwrap();
+    stage.api::<Secret>().create(&params, &object).await.unwrap();
+    stage.start().await;
+    let secret = stage.get::<Secret>("model-catalog-postgres").await.unwrap();
+    assert!(at(&secret, "metadata.annotations")["banzaicloud.com/last-applied"].is_null(), "{secret}");
+    assert_eq!(secret["data"]["database-password"], "eA==");
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,9 +335,10 @@ async fn scenario_37_self_healing() {
         .put(json!({ "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
         "metadata": { "name": "foreign", "labels": labels }, "spec": { "podSelector": {} } }))
         .await;
-    let mark = stage.mark();
+    let (mark, passes) = (stage.mark(), stage.passes("modelcatalog"));
     stage.delete::<NetworkPolicy>("foreign").await;
     assert_eq!(stage.writes(mark), Vec::<String>::new());
+    assert_eq!(stage.passes("modelcatalog"), passes, "nothing is looked at");
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,15 +3,24 @@
 //!
 //! `QUINTET_WALKS=200` takes as many walks as a release does; by default it is a handful.
 
-use quintet_harness::faults::{Edge, explore};
-use quintet_stage::story::{Step, Story, Walks, watches_go_wrong, writes_go_wrong};
+use std::{collections::BTreeMap, time::Duration};
+
+use plane::Plane;
+use quintet_harness::faults::{Edge, World, explore};
+use quintet_stage::{
+    stage::create,
+    story::{Step, Story, Walks, each_write_goes_wrong, watches_go_wrong, writes_go_wrong},
+};
 use rand::{RngExt, rngs::StdRng};
 use serde_json::{Value, json};
 
-use super::support::{
-    base,
-    stage::{CATALOG, NO_CATALOG, OPENSHIFT, play},
-    with,
+use super::{
+    migration::{MIGRATING, stored_in_both, stored_versions},
+    support::{
+        base,
+        stage::{CATALOG, NAMESPACE, NO_CATALOG, OPENSHIFT, play, registry},
+        with,
+    },
 };
 
 /// The registry on a cluster with OpenShift's APIs.
@@ -20,7 +29,7 @@ fn story(variables: &[(&str, &str)], steps: Vec<Step>) -> Story {
         if id.starts_with("Secret ") {
             object["data"] = json!("random"); // made anew in every run
         }
-        id.contains("reg") || id.contains("catalog")
+        id.contains("reg") || id.contains("catalog") || id.starts_with("ModelRegistry ")
     };
     Story { play: play(OPENSHIFT, variables), steps, counts }
 }
@@ -68,6 +77,59 @@ async fn late_broken_and_expired_watches_change_nothing_in_the_end() {
 async fn refused_conflicting_and_unanswered_writes_change_nothing_in_the_end() {
     writes_go_wrong(&long_story()).await;
     writes_go_wrong(&story(CATALOG, vec![])).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_write_that_goes_wrong_changes_nothing_in_the_end() {
+    each_write_goes_wrong(&long_story()).await;
+    each_write_goes_wrong(&story(CATALOG, vec![])).await;
+    let gone = vec![Step::Create(with(json!({ "kubeRBACProxy": {} }))), Step::Delete];
+    each_write_goes_wrong(&story(NO_CATALOG, gone)).await;
+}
+
+/// Two registries that may be stored in the old version, before the operator starts.
+struct Stored(Story);
+
+impl World for Stored {
+    type Server = Plane;
+
+    async fn server(&self) -> Plane {
+        let plane = self.0.server().await;
+        let admin = plane.client();
+        for name in ["a", "b"] {
+            create(&admin, NAMESPACE, registry(name, base())).await.expect("it is accepted");
+        }
+        stored_in_both(&admin).await;
+        plane
+    }
+
+    async fn operate(&self, plane: &Plane, edge: &Edge) {
+        self.0.operate(plane, edge).await;
+    }
+
+    async fn story(&self, plane: &Plane, settle: &explore::Settle<'_>) {
+        self.0.story(plane, settle).await;
+        tokio::time::sleep(Duration::from_secs(1200)).await; // a migration that failed is tried again
+        assert_eq!(stored_versions(&plane.client()).await, json!(["v1beta1"]));
+    }
+
+    async fn state(&self, plane: &Plane) -> BTreeMap<String, Value> {
+        let mut found = self.0.state(plane).await;
+        let registries = found.iter_mut().filter(|(id, _)| id.starts_with("ModelRegistry "));
+        for (_, registry) in registries {
+            let notes =
+                registry["metadata"]["annotations"].as_object_mut().expect("it says that it was moved");
+            notes.values_mut().for_each(|note| *note = json!("some time"));
+        }
+        found
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_migration_ends_the_same_whenever_the_process_dies_or_a_write_goes_wrong() {
+    let stored = Stored(story(MIGRATING, vec![]));
+    assert!(explore::deaths(&stored).await > 10);
+    each_write_goes_wrong(&stored).await;
 }
 
 /// One change of one field, as a merge patch.

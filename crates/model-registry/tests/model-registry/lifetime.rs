@@ -1,6 +1,6 @@
 //! How a registry begins and ends, and where it may be.
 
-use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use k8s_openapi::api::{events::v1::Event, rbac::v1::ClusterRoleBinding};
 use kube::Api;
 use quintet_api::{foreign::openshift::Group, model_registry::ModelRegistry};
 use serde_json::json;
@@ -24,8 +24,12 @@ async fn scenario_20_deletion() {
         "the original leaves it behind"
     );
     stage.until("nothing is left", async || stage.children().await.is_empty().then_some(())).await;
-    let text = "Custom Resource reg is being deleted from the namespace mr";
-    assert!(stage.events().await.contains(&("Deleting".into(), text.into())));
+    let events: Api<Event> = Api::namespaced(stage.admin.clone(), NAMESPACE);
+    let events = events.list(&Default::default()).await.unwrap();
+    let told =
+        events.into_iter().find(|event| event.reason.as_deref() == Some("Deleting")).expect("an event");
+    assert_eq!((told.type_.as_deref(), told.action.as_deref()), (Some("Warning"), Some("Deleting")));
+    assert_eq!(told.note.as_deref(), Some("Custom Resource reg is being deleted from the namespace mr"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,16 +5,14 @@ use quintet_api::model_registry::ModelRegistry;
 use serde_json::json;
 
 use super::support::{
-    args, assert_hold, at, base, case, container, covers,
+    args, assert_hold, at, base, case, container, covers, examples, sample,
     stage::{PLAIN, Stage, registry},
 };
 
 #[tokio::test(start_paused = true)]
 async fn scenario_01_plain_kubernetes_postgres() {
     let stage = Stage::new(PLAIN, &[("ENABLE_MODEL_CATALOG", "false")]).await;
-    let postgres = json!({ "host": "model-registry-db", "database": "model-registry", "username": "modelregistryuser",
-        "passwordSecret": { "name": "model-registry-db", "key": "database-password" } });
-    let mut object = registry("modelregistry-sample", json!({ "rest": {}, "postgres": postgres }));
+    let mut object = registry("modelregistry-sample", json!({ "rest": {}, "postgres": sample() }));
     object["metadata"]["namespace"] = json!("other");
     stage.put(object).await;
     let children = stage.children().await;
@@ -64,6 +62,24 @@ async fn scenario_16_annotations_copied() {
     let none = json!({ "openshift.io/display-name": null, "openshift.io/description": null });
     stage.edit::<ModelRegistry>("reg", json!({ "metadata": { "annotations": none } })).await;
     assert!(at(&stage.get::<Service>("reg").await.unwrap(), "metadata.annotations").is_null());
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_example_becomes_a_server() {
+    let stage = Stage::new(PLAIN, &[("ENABLE_MODEL_CATALOG", "false")]).await;
+    let mut names = vec![];
+    for object in examples() {
+        if object["kind"] == "ModelRegistry" {
+            names.push(object["metadata"]["name"].as_str().unwrap().to_owned());
+        }
+        stage.put(object).await;
+    }
+    assert!(names.len() >= 4, "{names:?}");
+    let deployments: kube::Api<Deployment> = kube::Api::namespaced(stage.admin.clone(), "opendatahub");
+    for name in names {
+        assert!(deployments.get_opt(&name).await.unwrap().is_some(), "{name}");
+    }
+    stage.assert_at_rest().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::support::{
     at, base, covers,
-    stage::{BYOIDC, NAMESPACE, NO_CATALOG, OPENSHIFT, PLAIN, PLATFORM, Serves, Stage},
+    stage::{BYOIDC, NAMESPACE, NO_CATALOG, OPENSHIFT, PLAIN, PLATFORM, Serves, Stage, registry},
     with,
 };
 
@@ -45,12 +45,20 @@ async fn scenario_05_byoidc() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn scenario_06_and_07_the_http_route_comes_and_goes() {
+async fn scenario_06_http_route_on() {
     let stage = Stage::openshift().await;
     stage.create(with(json!({ "rest": { "serviceRoute": "enabled" } }))).await;
     let route = stage.get::<Route>("reg-http").await.unwrap();
     assert_eq!(at(&route, "spec.port.targetPort"), "http-api");
+    assert_eq!(at(&route, "spec.to.name"), "reg");
     assert!(at(&route, "spec.host").is_null() && at(&route, "spec.tls").is_null());
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_07_http_route_off_again() {
+    let stage = Stage::openshift().await;
+    stage.create(with(json!({ "rest": { "serviceRoute": "enabled" } }))).await;
+    assert!(stage.get::<Route>("reg-http").await.is_some());
     stage.patch(json!({ "rest": { "serviceRoute": "disabled" } })).await;
     assert!(stage.get::<Route>("reg-http").await.is_none());
     let mark = stage.mark();
@@ -69,6 +77,24 @@ async fn an_api_that_is_installed_later_is_picked_up() {
     stage.until("a Route", async || stage.get::<Route>("reg-http").await).await;
     stage.until("its users", async || stage.get::<RoleBinding>("reg-users").await).await;
     stage.until("their group", async || stage.get::<Group>("reg-users").await).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_stays_for_a_namesake() {
+    let stage = Stage::new(OPENSHIFT, &[("ENABLE_MODEL_CATALOG", "false")]).await;
+    stage.create(base()).await;
+    let mut namesake = registry("reg", base());
+    namesake["metadata"]["namespace"] = json!("other");
+    stage.put(namesake).await;
+    stage.edit::<Group>("reg-users", json!({ "users": ["alice"] })).await;
+    stage.delete::<ModelRegistry>("reg").await;
+    assert!(stage.subject().await.is_none());
+    let group = stage.get::<Group>("reg-users").await.expect("the other's users are in it");
+    assert_eq!(group["users"], json!(["alice"]));
+    let others: kube::Api<ModelRegistry> = kube::Api::namespaced(stage.admin.clone(), "other");
+    others.delete("reg", &Default::default()).await.unwrap();
+    stage.settle().await;
+    assert!(stage.get::<Group>("reg-users").await.is_none());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,7 @@
 //! What other people and programs do to the objects, or did before.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -9,7 +11,7 @@ use k8s_openapi::api::{
 };
 use kube::api::Patch;
 use quintet_api::{foreign::openshift::Route, model_registry::ModelRegistry};
-use quintet_harness::faults::Asked;
+use quintet_harness::faults::{Asked, Chaos};
 use serde_json::{Value, json};
 
 use super::support::{
@@ -206,6 +208,20 @@ async fn foreign_secrets_and_config_maps_are_not_kept() {
         let shown: Vec<&str> = metrics.lines().filter(|line| line.contains("cache_objects")).collect();
         assert!(metrics.contains(&gauge), "{shown:#?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deployment_that_the_cache_does_not_show_yet_is_no_error() {
+    let stage = Stage::plain().await;
+    let lag = Chaos { lag: Duration::from_secs(3), ..Chaos::default() };
+    stage.edge.set_chaos(lag);
+    let states = stage.states().await;
+    stage.try_create(base()).await.unwrap();
+    let available = async || stage.condition("Available").await;
+    stage.until("something is known of it", available).await;
+    let creating = condition("True", "CreatingDeployment", "Creating deployment");
+    assert_eq!(states.said("Progressing", &creating), Some(()));
+    assert!(!states.any(|state| state.data["status"].to_string().contains("unexpected reconcile error")));
 }
 
 #[tokio::test(start_paused = true)]

@@ -112,7 +112,12 @@ async fn scenario_12_legacy_oauth_proxy_in_the_store() {
         !container(&deployment, "kube-rbac-proxy").is_null()
             && container(&deployment, "oauth-proxy").is_null()
     );
-    assert!(stage.get::<Route>("reg-https").await.is_some());
+    let service = stage.get::<Service>("reg").await.unwrap();
+    assert!(covers(at(&service, "spec.ports"), &json!([{ "name": "https-api", "port": 8443 }])));
+    assert_eq!(at(&stage.get::<Route>("reg-https").await.unwrap(), "spec.host"), "reg-rest.example.com");
+    assert!(stage.get::<NetworkPolicy>("reg-https-route").await.is_some());
+    assert!(stage.get::<ConfigMap>("reg-kube-rbac-proxy-config").await.is_some());
+    assert!(stage.get::<ClusterRoleBinding>("reg-auth-delegator").await.is_some());
 }
 
 #[tokio::test(start_paused = true)]

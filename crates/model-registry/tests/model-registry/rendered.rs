@@ -1,6 +1,6 @@
 //! The worked cases of the specification: every object equals the original's, field by field.
 
-use super::support::{Objects, case, config, container, difference, id, stored};
+use super::support::{Objects, case, config, container, difference, examples, id, sample, stored};
 use k8s_openapi::api::apps::v1::Deployment;
 use quintet_kit::{Desired, System, run::Observed};
 use quintet_model_registry::{
@@ -10,11 +10,6 @@ use quintet_model_registry::{
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "odh-model-registries";
-
-fn postgres() -> Value {
-    json!({ "host": "model-registry-db", "database": "model-registry", "username": "modelregistryuser",
-        "passwordSecret": { "name": "model-registry-db", "key": "database-password" } })
-}
 
 /// Objects by kind and name, without owners, which the cases leave out.
 fn objects(desired: &Desired) -> Objects {
@@ -41,7 +36,7 @@ fn built(spec: Value, inputs: &Inputs) -> Objects {
 
 #[test]
 fn a_minimal_postgres_registry() {
-    let spec = json!({ "rest": { "port": 8080 }, "postgres": postgres() });
+    let spec = json!({ "rest": { "port": 8080 }, "postgres": sample() });
     assert_eq!(difference(&case("postgres"), &built(spec, &Inputs::default())), "");
 }
 
@@ -63,13 +58,13 @@ fn openshift() -> Inputs {
 
 #[test]
 fn a_proxy_on_openshift() {
-    let spec = json!({ "rest": {}, "postgres": postgres(), "kubeRBACProxy": {} });
+    let spec = json!({ "rest": {}, "postgres": sample(), "kubeRBACProxy": {} });
     assert_eq!(difference(&case("proxy-openshift"), &built(spec, &openshift())), "");
 }
 
 #[test]
 fn a_proxy_may_do_no_more_than_the_server_where_asked() {
-    let spec = json!({ "rest": {}, "postgres": postgres(), "kubeRBACProxy": {} });
+    let spec = json!({ "rest": {}, "postgres": sample(), "kubeRBACProxy": {} });
     let registry = stored(NAMESPACE, "modelregistry-sample", spec);
     let config = config(&[("QUINTET_DIFFERENCES", "registry-proxy-security=on")]);
     let all = objects(&desired(&registry, &config, &openshift()).server);
@@ -81,7 +76,7 @@ fn a_proxy_may_do_no_more_than_the_server_where_asked() {
 
 #[test]
 fn a_plain_route_on_openshift() {
-    let spec = json!({ "rest": { "serviceRoute": "enabled" }, "postgres": postgres() });
+    let spec = json!({ "rest": { "serviceRoute": "enabled" }, "postgres": sample() });
     let mut built = built(spec, &openshift());
     built.retain(|id, _| id.starts_with("Route/"));
     assert_eq!(difference(&case("http-route"), &built), "");
@@ -131,9 +126,9 @@ fn a_registry_is_rendered_without_a_cluster_in_either_version() {
         json!({ "apiVersion": format!("modelregistry.opendatahub.io/{version}"), "kind": "ModelRegistry",
             "metadata": { "name": "modelregistry-sample", "namespace": NAMESPACE }, "spec": spec })
     };
-    let new = render(object("v1beta1", json!({ "rest": {}, "postgres": postgres() })), vec![]).unwrap();
+    let new = render(object("v1beta1", json!({ "rest": {}, "postgres": sample() })), vec![]).unwrap();
     assert_eq!(difference(&case("postgres"), &objects(&new)), "");
-    let old = json!({ "rest": {}, "grpc": {}, "postgres": postgres() });
+    let old = json!({ "rest": {}, "grpc": {}, "postgres": sample() });
     assert_eq!(
         difference(&case("postgres"), &objects(&render(object("v1alpha1", old), vec![]).unwrap())),
         ""
@@ -142,7 +137,7 @@ fn a_registry_is_rendered_without_a_cluster_in_either_version() {
     assert!(error.contains("required one of `postgres` or `mysql` database"), "{error}");
     let definition = json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": { "name": "routes.route.openshift.io" } });
-    let routed = object("v1beta1", json!({ "rest": { "serviceRoute": "enabled" }, "postgres": postgres() }));
+    let routed = object("v1beta1", json!({ "rest": { "serviceRoute": "enabled" }, "postgres": sample() }));
     let routed = objects(&render(routed, vec![definition]).unwrap());
     assert!(
         routed.contains_key("Route/modelregistry-sample-http")
@@ -152,19 +147,15 @@ fn a_registry_is_rendered_without_a_cluster_in_either_version() {
 
 #[test]
 fn every_example_can_be_rendered() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/model-registry");
     let system = ModelRegistryOperator::new(config(&[]));
+    let registries = examples().into_iter().filter(|object| object["kind"] == "ModelRegistry");
     let mut rendered = 0;
-    for file in std::fs::read_dir(folder).unwrap() {
-        let path = file.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let objects: Vec<kube::api::DynamicObject> = serde_saphyr::from_multiple(&text).unwrap();
-        for object in objects.iter().filter(|object| object.types.as_ref().unwrap().kind == "ModelRegistry") {
-            let children = system.render(object, &Observed::default());
-            let children = children.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            assert!(children.all::<Deployment>().next().is_some());
-            rendered += 1;
-        }
+    for object in registries {
+        let name = object["metadata"]["name"].clone();
+        let children = system.render(&serde_json::from_value(object).unwrap(), &Observed::default());
+        let children = children.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(children.all::<Deployment>().next().is_some());
+        rendered += 1;
     }
     assert!(rendered >= 4, "{rendered}");
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     proxy::admit,
     support::{
-        base, condition, is_done, is_up,
+        base, condition, is_done, is_up, sample,
         stage::{NO_CATALOG, PLAIN, Stage, available, play},
         with,
     },
@@ -28,7 +28,7 @@ pub(crate) async fn stage() -> Stage {
 #[tokio::test(start_paused = true)]
 async fn scenario_02_becomes_available() {
     let stage = Stage::plain().await;
-    stage.create(base()).await;
+    stage.create(json!({ "rest": {}, "postgres": sample() })).await;
     stage.up().await;
     assert_eq!(stage.condition("Available").await, is_up());
     assert_eq!(stage.condition("Progressing").await, is_done());
@@ -36,7 +36,15 @@ async fn scenario_02_becomes_available() {
     assert_eq!(status["hosts"], json!(["reg.mr.svc.cluster.local", "reg.mr", "reg"]));
     assert_eq!(status["hostsStr"], "reg.mr.svc.cluster.local,reg.mr,reg");
     assert!(status["conditions"].as_array().unwrap().iter().all(|c| c["observedGeneration"] == 1));
+    let passes = stage.passes("modelregistry");
     stage.assert_at_rest().await;
+    if !stage.is_real() {
+        assert_eq!(
+            stage.passes("modelregistry"),
+            passes,
+            "it is not looked at again: there Leases and nodes go on"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -50,6 +58,10 @@ async fn scenario_27_pod_waiting() {
     stage.down().await;
     let text = "Deployment is unavailable: pod p has unready containers [kube-rbac-proxy: {waiting: {reason: ContainerCreating, message: }}]";
     assert_eq!(stage.condition("Available").await, condition("False", DOWN, text));
+    let passes = stage.passes("modelregistry");
+    stage
+        .until("it is looked at again", async || (stage.passes("modelregistry") > passes).then_some(()))
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,6 +133,16 @@ async fn the_defaults_are_told_as_a_merge_patch() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_grpc_server_that_nobody_runs_is_told_of() {
+    let stage = Stage::plain().await;
+    stage.create(with(json!({ "grpc": {} }))).await;
+    let is_told = async || stage.events().await.iter().any(|(reason, _)| reason == "GrpcIgnored");
+    assert!(!is_told().await, "who asks for nothing misses nothing");
+    stage.patch(json!({ "grpc": { "port": 9191 } })).await;
+    assert!(is_told().await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_image_is_taken_off_when_everything_is_spelled_out() {
     let stage = Stage::plain().await;
     let resources = json!({ "requests": { "cpu": "100m" } });
@@ -148,6 +170,22 @@ async fn what_can_be_noticed_can_be_switched_off() {
     );
     let events = stage.events().await;
     assert!(events.iter().all(|(reason, _)| reason.starts_with("Service")), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registry_without_a_specification_says_what_it_needs() {
+    let stage = Stage::plain().await;
+    stage
+        .put(json!({ "apiVersion": "modelregistry.opendatahub.io/v1beta1", "kind": "ModelRegistry",
+        "metadata": { "name": "reg" } }))
+        .await;
+    let (status, reason, message) = stage.condition("Available").await.unwrap();
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "ConfigurationError"));
+    assert!(
+        message.contains("[spec.postgres: Required value: ")
+            && message.contains(", spec.mysql: Required value: ")
+    );
+    stage.assert_at_rest().await;
 }
 
 #[tokio::test(start_paused = true)]

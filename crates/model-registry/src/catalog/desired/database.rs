@@ -22,6 +22,7 @@ use quintet_kit::{
 use super::{Plan, ours, owner_of};
 use crate::{
     catalog::names::{DATABASE, database_family, database_pods, database_server_family, pods},
+    config::difference::CATALOG_SCRATCH,
     parts::{
         database::{PORT, amounts, claim, from_secret},
         ingress,
@@ -37,12 +38,19 @@ const VOLUME: &str = "model-catalog-postgres-data";
 /// The database's objects, in the order in which they are applied.
 pub(super) fn all(plan: &Plan<'_>) -> Desired {
     let metadata = plan.owned(database_family().labels(DATABASE), DATABASE, plan.inputs.owner.clone());
+    let claim = claim(metadata, plan.inputs.claim.as_ref());
     Desired::new()
         .with(secret(plan))
-        .with(ours(claim(metadata, plan.inputs.claim.as_ref())))
+        .with_some((!is_scratch(plan)).then(|| ours(claim)))
         .with(ours(deployment(plan)).on_immutable(OnImmutable::Recreate))
         .with_some(service(plan).map(ours))
         .with_some(policy(plan).map(ours))
+}
+
+/// What the database holds is made anew at every start of the catalog, and its image keeps it elsewhere than the original
+/// mounts the claim.
+fn is_scratch(plan: &Plan<'_>) -> bool {
+    plan.config.differences.has(CATALOG_SCRATCH)
 }
 
 /// What the Secret holds stays as it is, whoever wrote it; what is missing is added.
@@ -67,7 +75,10 @@ fn deployment(plan: &Plan<'_>) -> Deployment {
         dns_policy: Some("ClusterFirst".into()),
         restart_policy: Some("Always".into()),
         containers: vec![container(plan)],
-        volumes: Some(vec![volume::claim(VOLUME, DATABASE)]),
+        volumes: Some(vec![match is_scratch(plan) {
+            true => volume::scratch(VOLUME, None),
+            false => volume::claim(VOLUME, DATABASE),
+        }]),
         ..PodSpec::default()
     };
     Deployment {

@@ -32,8 +32,8 @@ impl Connection {
         }
     }
 
-    /// The password is put into the URL by the kubelet, as it is: one with characters that a URL cannot carry only works
-    /// `apart`, where the server's driver looks for it if the URL has none.
+    /// The password is put into the URL by the kubelet, as it is: one that a URL cannot carry only works `apart`, where the
+    /// server's driver looks for it if the URL has none.
     fn postgres(database: &Postgres, apart: bool) -> Self {
         let mut connection = Connection::default();
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_can_be_told_apart_from_the_url() {
+    fn a_password_that_a_url_cannot_carry_is_told_apart_from_it() {
         let key = json!({ "name": "s", "key": "p" });
         let spec = json!({ "rest": {}, "postgres": { "host": "h", "username": "u", "database": "d", "passwordSecret": key } });
         let connection = Connection::of(&serde_json::from_value(spec).unwrap(), true);

@@ -37,6 +37,8 @@ pub struct Inputs {
     pub domain: Option<String>,
     /// A new password, if the database's Secret does not exist yet.
     pub password: Option<String>,
+    /// The password of the user's PostgreSQL does not fit into a URL.
+    pub password_apart: bool,
     /// Somebody renumbered a port of ours, so that applying it would leave two of one name: lists are written whole.
     pub mend: bool,
     /// The database's claim as it is.

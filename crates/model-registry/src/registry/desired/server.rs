@@ -16,7 +16,7 @@ use super::{
     mended,
 };
 use crate::{
-    config::difference::{PASSWORD_APART, PROXY_SECURITY},
+    config::difference::PROXY_SECURITY,
     parts::{
         proxy,
         server::{container_security, http_probe, matching, pod_metadata, port, timed},
@@ -32,7 +32,7 @@ pub(super) fn deployment(plan: &Plan<'_>) -> Child {
 
 fn object(plan: &Plan<'_>) -> Deployment {
     let Connection { arguments, env, mut volumes, mounts } =
-        Connection::of(plan.spec, plan.config.differences.has(PASSWORD_APART));
+        Connection::of(plan.spec, plan.inputs.password_apart);
     let rest = Container {
         args: Some([rest_arguments(plan), arguments].concat()),
         env: Some(env).filter(|env| !env.is_empty()),

@@ -60,11 +60,12 @@ pub(super) fn in_passing(mut desired: Desired, plan: &Plan<'_>) -> Desired {
     desired
 }
 
-/// What nothing owns, and so must be deleted with the registry.
-pub(crate) fn at_the_end(registry: &ModelRegistry, apis: Apis) -> Desired {
+/// What nothing owns, and so must be deleted with the registry. The group says not where its registry is: it stays for
+/// a namesake.
+pub(crate) fn at_the_end(registry: &ModelRegistry, apis: Apis, has_namesake: bool) -> Desired {
     let names = Names::of(registry);
     let desired = Desired::new().without(delegator(&names));
-    if !(apis.route && apis.group) {
+    if !(apis.route && apis.group) || has_namesake {
         return desired;
     }
     let key = ObjectKey::cluster(names.users());

@@ -72,7 +72,10 @@ fn naming_what_is_missing(mut verdict: Verdict, names: &Names, observed: &Observ
     if !observed.missing.is_empty() {
         let missing: Vec<String> = observed.missing.iter().map(ToString::to_string).collect();
         let (missing, namespace) = (missing.join(", "), names.namespace());
-        verdict.message.push_str(&format!(" ({missing} not found in namespace {namespace:?})"));
+        let text = format!("{missing} not found in namespace {namespace:?}");
+        // A Deployment that is new says nothing yet.
+        let is_silent = verdict.message.ends_with(": ");
+        verdict.message.push_str(&if is_silent { text } else { format!(" ({text})") });
     }
     verdict
 }

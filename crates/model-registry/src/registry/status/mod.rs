@@ -179,3 +179,15 @@ pub(super) fn spec_defaults(stored: &ModelRegistrySpec, effective: &ModelRegistr
     let value = |spec: &ModelRegistrySpec| serde_json::to_value(spec).unwrap_or_default();
     difference(&value(stored), &value(effective)).map_or_else(|| "{}".into(), |patch| patch.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_the_definition_would_refuse_is_cut() {
+        let mut conditions = Conditions::of(&[], None, &Clock::system());
+        set(&mut conditions, AVAILABLE, &Verdict::no("DeploymentUnavailable", "ü".repeat(LONGEST + 1)));
+        assert_eq!(conditions.into_vec()[0].message.chars().count(), LONGEST);
+    }
+}

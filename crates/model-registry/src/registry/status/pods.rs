@@ -66,10 +66,7 @@ fn record(status: &ContainerStatus) -> Option<String> {
     let state = status.state.as_ref()?;
     let (word, reason, message) = match (&state.waiting, &state.terminated) {
         (Some(waiting), _) => ("waiting", &waiting.reason, &waiting.message),
-        // An init container that is done is no news.
-        (None, Some(ended)) if ended.exit_code != 0 || ended.reason.as_deref() != Some("Completed") => {
-            ("terminated", &ended.reason, &ended.message)
-        }
+        (None, Some(ended)) => ("terminated", &ended.reason, &ended.message),
         _ => return None,
     };
     let (name, reason, message) = (&status.name, text(reason), text(message));

@@ -58,9 +58,26 @@ async fn pods_are_looked_at_in_order_and_those_that_go_are_not() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_ended_well_is_not_ready_all_the_same() {
+    let stage = stage().await;
+    stage.report::<Deployment>("reg", unavailable(1, "too few")).await;
+    let ended = json!({ "containerStatuses": [{ "name": "rest-container", "ready": false, "image": "", "imageID": "",
+        "restartCount": 0, "state": { "terminated": { "exitCode": 0, "reason": "Completed" } } }] });
+    stage.pod("p", &["rest-container"], ended).await;
+    let text = "Deployment is unavailable: pod p has unready containers [rest-container: {terminated: {reason: Completed, message: }}]";
+    assert_eq!(stage.condition("Available").await, condition("False", DOWN, text));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_missing_is_named() {
     let stage = Stage::plain().await;
     stage.create(base()).await;
+    let text = r#"Deployment is unavailable: Secret "s" not found in namespace "mr""#;
+    assert_eq!(
+        stage.condition("Available").await,
+        condition("False", DOWN, text),
+        "the Deployment is silent yet"
+    );
     stage.report::<Deployment>("reg", unavailable(0, "too few")).await;
     let text = r#"Deployment is unavailable: too few (Secret "s" not found in namespace "mr")"#;
     assert_eq!(stage.condition("Available").await, condition("False", DOWN, text));

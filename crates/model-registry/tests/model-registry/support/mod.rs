@@ -26,6 +26,12 @@ pub(crate) fn mysql() -> Value {
     json!({ "host": "db", "database": "d", "username": "u", "passwordSecret": { "name": "s", "key": "p" } })
 }
 
+/// The database of the specification's example.
+pub(crate) fn sample() -> Value {
+    json!({ "host": "model-registry-db", "database": "model-registry", "username": "modelregistryuser",
+        "passwordSecret": { "name": "model-registry-db", "key": "database-password" } })
+}
+
 /// The same with more in it.
 pub(crate) fn with(more: Value) -> Value {
     let mut spec = base();
@@ -41,10 +47,29 @@ pub(crate) fn stored(namespace: &str, name: &str, spec: Value) -> ModelRegistry 
 
 /// The objects of a case of the specification.
 pub(crate) fn case(name: &str) -> Objects {
+    case_for(name, &[])
+}
+
+/// The same with other words.
+pub(crate) fn case_for(name: &str, words: &[(&str, &str)]) -> Objects {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cases/{name}.objects.yaml"));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text = words.iter().fold(text, |text, (from, to)| text.replace(from, to));
     let objects: Vec<Value> = serde_saphyr::from_multiple(&text).expect("objects");
     objects.into_iter().map(|object| (id(&object), object)).collect()
+}
+
+/// The objects of our examples.
+pub(crate) fn examples() -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/model-registry");
+    let mut files: Vec<_> =
+        fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path()).collect();
+    files.sort();
+    let read = |path: std::path::PathBuf| -> Vec<Value> {
+        let text = fs::read_to_string(&path).expect("text");
+        serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    files.into_iter().flat_map(read).collect()
 }
 
 /// A condition as [`stage::Stage::condition`](quintet_stage::Stage::condition) gives it.

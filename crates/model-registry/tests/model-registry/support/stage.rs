@@ -11,6 +11,7 @@ use k8s_openapi::api::{
     networking::v1::NetworkPolicy,
     rbac::v1::{ClusterRoleBinding, Role, RoleBinding},
 };
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     ResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
@@ -79,6 +80,7 @@ pub(crate) fn play(serves: Serves, variables: &[(&str, &str)]) -> Play {
             (serves.platform, crd::of::<Auth>()),
             (serves.platform, crd::of::<ModelRegistryComponent>()),
             (false, crd::of::<StorageVersionMigration>()),
+            (false, in_tree_migrator()),
         ],
         children: vec![
             Deployment::api_resource(),
@@ -228,10 +230,32 @@ impl Stage {
         everything.map(|object| json!(object)).map(|value| (id(&value), value)).collect()
     }
 
+    /// How many reconciles of a controller have ended.
+    pub(crate) fn passes(&self, controller: &str) -> u64 {
+        let series = format!("controller_runtime_reconcile_total{{controller=\"{controller}\",");
+        let metrics = self.metrics.encode();
+        let counts = metrics.lines().filter_map(|line| line.strip_prefix(&series)?.rsplit_once(' '));
+        counts.map(|(_, count)| count.parse::<u64>().expect("a count")).sum()
+    }
+
     /// Reason and text of every event about registries and the catalog's sources.
     pub(crate) async fn events(&self) -> Vec<(String, String)> {
         self.events_about(&["ModelRegistry", "ConfigMap"]).await
     }
+}
+
+/// Kubernetes' own API of the migrator, as far as a request goes: it names no version.
+pub(crate) fn in_tree_migrator() -> CustomResourceDefinition {
+    let mut definition = json!(crd::of::<StorageVersionMigration>());
+    definition["metadata"]["name"] = json!("storageversionmigrations.storagemigration.k8s.io");
+    definition["spec"]["group"] = json!("storagemigration.k8s.io");
+    let version = &mut definition["spec"]["versions"][0];
+    version["name"] = json!("v1beta1");
+    let resource = "/schema/openAPIV3Schema/properties/spec/properties/resource";
+    let resource = version.pointer_mut(resource).expect("what is to be moved");
+    resource["required"] = json!(["group", "resource"]);
+    resource["properties"].as_object_mut().expect("its parts").remove("version");
+    serde_json::from_value(definition).expect("a definition")
 }
 
 /// A ModelRegistry to be made.
