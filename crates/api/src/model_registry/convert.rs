@@ -4,7 +4,13 @@
 //! that writes back what it read takes nothing away. (In the original such a write removes the proxy in front of the
 //! server, and with it all authorisation.) What only `v1alpha1` can say, Istio's part, becomes a proxy and is gone.
 
-use serde::{Deserialize, Serialize};
+//!
+//! Both ways go by the fields' names, on whatever part of an object is there: an API server that works out a server-side
+//! apply also asks for what is left of an object once fields are taken away, and nothing may be filled in there.
+
+use kube::Resource;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
 
 use super::{
     parts::{Proxy, ServiceRoute},
@@ -19,132 +25,120 @@ pub const KEPT: &str = "modelregistry.opendatahub.io/v1beta1-fields";
 #[serde(rename_all = "camelCase")]
 struct Kept {
     #[serde(rename = "kubeRBACProxy", skip_serializing_if = "Option::is_none")]
-    kube_rbac_proxy: Option<Proxy>,
+    kube_rbac_proxy: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     generate_deployment: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     postgres_image: Option<String>,
 }
 
+/// Makes a `v1beta1` object, or part of one, of one in `v1alpha1`.
+pub fn json_to_v1beta1(object: &mut Map<String, Value>) {
+    object.insert("apiVersion".into(), v1beta1::ModelRegistry::api_version(&()).into());
+    let kept = part(object, "metadata").map(take_kept).unwrap_or_default();
+    let Some(spec) = part(object, "spec") else { return };
+    drop_nulls(spec);
+    if let Some(istio) = spec.remove("istio") {
+        spec.insert("oauthProxy".into(), json!(proxy_of(&istio)));
+    }
+    if let Some(postgres) = part(spec, "postgres") {
+        let says = |name: &str| postgres.get(name).is_some_and(|value| value != "");
+        let names_host = says("host") || says("hostAddress");
+        if let Some(is_generated) = kept.generate_deployment.filter(|generated| !generated || !names_host) {
+            postgres.insert("generateDeployment".into(), is_generated.into());
+        }
+        if let Some(image) = kept.postgres_image {
+            postgres.insert("image".into(), image.into());
+        }
+        if postgres.get("database").is_some_and(|database| database == "") {
+            postgres.remove("database");
+        }
+    }
+    // One proxy only: that which the client writes itself.
+    if let Some(proxy) = kept.kube_rbac_proxy
+        && !spec.contains_key("oauthProxy")
+    {
+        spec.insert("kubeRBACProxy".into(), proxy);
+    }
+}
+
+/// Makes a `v1alpha1` object, or part of one, of one in `v1beta1`.
+pub fn json_to_v1alpha1(object: &mut Map<String, Value>) {
+    object.insert("apiVersion".into(), v1alpha1::ModelRegistry::api_version(&()).into());
+    let Some(spec) = part(object, "spec") else { return };
+    drop_nulls(spec);
+    let mut kept = Kept { kube_rbac_proxy: spec.remove("kubeRBACProxy"), ..Kept::default() };
+    if let Some(postgres) = part(spec, "postgres") {
+        kept.generate_deployment = postgres.remove("generateDeployment").and_then(|is| is.as_bool());
+        kept.postgres_image = postgres.remove("image").and_then(|image| image.as_str().map(str::to_owned));
+        postgres.entry("database").or_insert_with(|| "".into()); // it must be there
+    }
+    spec.entry("grpc").or_insert_with(|| json!({})); // so must it
+    if kept == Kept::default() {
+        return;
+    }
+    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+    let annotations = metadata.as_object_mut().map(|m| m.entry("annotations").or_insert_with(|| json!({})));
+    if let Some(Value::Object(annotations)) = annotations {
+        annotations.insert(KEPT.into(), json!(kept).to_string().into());
+    }
+}
+
+fn part<'a>(object: &'a mut Map<String, Value>, name: &str) -> Option<&'a mut Map<String, Value>> {
+    object.get_mut(name)?.as_object_mut()
+}
+
+/// A field that is null is one that is not there.
+fn drop_nulls(object: &mut Map<String, Value>) {
+    object.retain(|_, value| !value.is_null());
+    object.values_mut().filter_map(Value::as_object_mut).for_each(drop_nulls);
+}
+
+/// Takes away what was kept. What somebody spoilt says nothing.
+fn take_kept(metadata: &mut Map<String, Value>) -> Kept {
+    let Some(annotations) = part(metadata, "annotations") else { return Kept::default() };
+    let text = annotations.remove(KEPT).unwrap_or_default();
+    if annotations.is_empty() {
+        metadata.remove("annotations");
+    }
+    let kept: Option<Kept> = text.as_str().and_then(|text| serde_json::from_str(text).ok());
+    let is_sound =
+        |kept: &Kept| kept.kube_rbac_proxy.as_ref().is_none_or(|proxy| Proxy::deserialize(proxy).is_ok());
+    kept.filter(is_sound).unwrap_or_default()
+}
+
 /// The object as `v1beta1`.
 pub fn to_v1beta1(object: &v1alpha1::ModelRegistry) -> v1beta1::ModelRegistry {
-    let mut metadata = object.metadata.clone();
-    let kept = metadata.annotations.as_mut().and_then(|annotations| annotations.remove(KEPT));
-    metadata.annotations = metadata.annotations.filter(|annotations| !annotations.is_empty());
-    // An annotation that somebody spoilt says nothing.
-    let kept: Kept = kept.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    let spec = &object.spec;
-    let oauth_proxy = spec.istio.as_ref().map(proxy_instead_of).or_else(|| spec.oauth_proxy.clone());
-    let postgres = spec.postgres.as_ref().map(|postgres| v1beta1::Postgres {
-        generate_deployment: kept
-            .generate_deployment
-            .filter(|is_generated| !is_generated || !names_host(postgres)),
-        image: kept.postgres_image.clone(),
-        ..postgres_to_v1beta1(postgres)
-    });
-    v1beta1::ModelRegistry {
-        metadata,
-        spec: v1beta1::ModelRegistrySpec {
-            rest: spec.rest.clone(),
-            grpc: Some(spec.grpc.clone()),
-            enable_database_upgrade: spec.enable_database_upgrade,
-            downgrade_db_schema_version: spec.downgrade_db_schema_version,
-            postgres,
-            mysql: spec.mysql.clone(),
-            // One proxy only: that which the client writes itself.
-            kube_rbac_proxy: kept.kube_rbac_proxy.filter(|_| oauth_proxy.is_none()),
-            oauth_proxy,
-        },
-        status: object.status.clone(),
-    }
+    converted(object, json_to_v1beta1)
 }
 
 /// The object as `v1alpha1`.
 pub fn to_v1alpha1(object: &v1beta1::ModelRegistry) -> v1alpha1::ModelRegistry {
-    let spec = &object.spec;
-    let postgres = spec.postgres.as_ref();
-    let kept = Kept {
-        kube_rbac_proxy: spec.kube_rbac_proxy.clone(),
-        generate_deployment: postgres.and_then(|postgres| postgres.generate_deployment),
-        postgres_image: postgres.and_then(|postgres| postgres.image.clone()),
-    };
-    let mut metadata = object.metadata.clone();
-    if kept != Kept::default()
-        && let Ok(text) = serde_json::to_string(&kept)
-    {
-        metadata.annotations.get_or_insert_default().insert(KEPT.into(), text);
-    }
-    v1alpha1::ModelRegistry {
-        metadata,
-        spec: v1alpha1::ModelRegistrySpec {
-            rest: spec.rest.clone(),
-            grpc: spec.grpc.clone().unwrap_or_default(),
-            enable_database_upgrade: spec.enable_database_upgrade,
-            downgrade_db_schema_version: spec.downgrade_db_schema_version,
-            postgres: postgres.map(postgres_to_v1alpha1),
-            mysql: spec.mysql.clone(),
-            istio: None,
-            oauth_proxy: spec.oauth_proxy.clone(),
-        },
-        status: object.status.clone(),
-    }
+    converted(object, json_to_v1alpha1)
+}
+
+fn converted<To: DeserializeOwned>(from: &impl Serialize, convert: fn(&mut Map<String, Value>)) -> To {
+    let mut object = json!(from);
+    object.as_object_mut().into_iter().for_each(convert);
+    // A whole object of one version always becomes a whole one of the other: what goes over has the same types.
+    serde_json::from_value(object).expect("a registry")
 }
 
 /// The proxy that takes the place of Istio.
 pub fn proxy_instead_of(istio: &v1alpha1::Istio) -> Proxy {
+    proxy_of(&json!(istio))
+}
+
+fn proxy_of(istio: &Value) -> Proxy {
     let mut proxy = Proxy::default();
-    let Some(gateway) = &istio.gateway else {
-        proxy.service_route = ServiceRoute::Disabled;
-        return proxy;
-    };
-    if gateway.rest.gateway_route == Some(ServiceRoute::Disabled) {
+    let gateway = &istio["gateway"];
+    let rest = &gateway["rest"];
+    if gateway.is_null() || rest["gatewayRoute"] == "disabled" {
         proxy.service_route = ServiceRoute::Disabled;
     }
-    proxy.domain = gateway.domain.clone().filter(|domain| !domain.is_empty());
-    if let (Some(_), Some(port)) = (&gateway.rest.tls, gateway.rest.port) {
-        proxy.route_port = port;
+    proxy.domain = gateway["domain"].as_str().filter(|domain| !domain.is_empty()).map(str::to_owned);
+    if let (false, Some(port)) = (rest["tls"].is_null(), rest["port"].as_i64()) {
+        proxy.route_port = i32::try_from(port).unwrap_or(proxy.route_port);
     }
     proxy
-}
-
-fn names_host(postgres: &v1alpha1::Postgres) -> bool {
-    [&postgres.host, &postgres.host_address].into_iter().flatten().any(|host| !host.is_empty())
-}
-
-fn postgres_to_v1beta1(postgres: &v1alpha1::Postgres) -> v1beta1::Postgres {
-    v1beta1::Postgres {
-        generate_deployment: None,
-        image: None,
-        host: postgres.host.clone(),
-        host_address: postgres.host_address.clone(),
-        port: postgres.port,
-        username: postgres.username.clone(),
-        password_secret: postgres.password_secret.clone(),
-        database: Some(postgres.database.clone()).filter(|database| !database.is_empty()),
-        skip_db_creation: postgres.skip_db_creation,
-        ssl_mode: postgres.ssl_mode,
-        ssl_certificate_secret: postgres.ssl_certificate_secret.clone(),
-        ssl_key_secret: postgres.ssl_key_secret.clone(),
-        ssl_password_secret: postgres.ssl_password_secret.clone(),
-        ssl_root_certificate_config_map: postgres.ssl_root_certificate_config_map.clone(),
-        ssl_root_certificate_secret: postgres.ssl_root_certificate_secret.clone(),
-    }
-}
-
-fn postgres_to_v1alpha1(postgres: &v1beta1::Postgres) -> v1alpha1::Postgres {
-    v1alpha1::Postgres {
-        host: postgres.host.clone(),
-        host_address: postgres.host_address.clone(),
-        port: postgres.port,
-        username: postgres.username.clone(),
-        password_secret: postgres.password_secret.clone(),
-        database: postgres.database.clone().unwrap_or_default(),
-        skip_db_creation: postgres.skip_db_creation,
-        ssl_mode: postgres.ssl_mode,
-        ssl_certificate_secret: postgres.ssl_certificate_secret.clone(),
-        ssl_key_secret: postgres.ssl_key_secret.clone(),
-        ssl_password_secret: postgres.ssl_password_secret.clone(),
-        ssl_root_certificate_config_map: postgres.ssl_root_certificate_config_map.clone(),
-        ssl_root_certificate_secret: postgres.ssl_root_certificate_secret.clone(),
-    }
 }

@@ -1,10 +1,6 @@
 //! From one version of a registry to the other, as the API server asks for it.
 
-use quintet_api::model_registry::{
-    ModelRegistry,
-    convert::{to_v1alpha1, to_v1beta1},
-    v1alpha1,
-};
+use quintet_api::model_registry::convert::{json_to_v1alpha1, json_to_v1beta1};
 use serde_json::{Value, json};
 
 const GROUP: &str = "modelregistry.opendatahub.io";
@@ -21,26 +17,22 @@ pub fn convert(object: Value, wanted: &str) -> Result<Value, String> {
     if object["kind"] != "ModelRegistry" {
         return Err(format!("{from} {} cannot be converted: only ModelRegistry can", object["kind"]));
     }
-    let text = |error: serde_json::Error| error.to_string();
-    let mut converted = match (versions(&from).as_deref(), versions(wanted).as_deref()) {
-        (Some("v1alpha1"), Some("v1beta1")) => {
-            let old: v1alpha1::ModelRegistry = serde_json::from_value(object).map_err(text)?;
-            serde_json::to_value(to_v1beta1(&old)).map_err(text)?
-        }
-        (Some("v1beta1"), Some("v1alpha1")) => {
-            let new: ModelRegistry = serde_json::from_value(object).map_err(text)?;
-            serde_json::to_value(to_v1alpha1(&new)).map_err(text)?
-        }
+    let convert = match (versions(&from).as_deref(), versions(wanted).as_deref()) {
+        (Some("v1alpha1"), Some("v1beta1")) => json_to_v1beta1,
+        (Some("v1beta1"), Some("v1alpha1")) => json_to_v1alpha1,
         (Some(from), Some(wanted)) if from == wanted => {
             return Err(format!("conversion is not allowed between same type {from} ModelRegistry"));
         }
         _ => return Err(format!("ModelRegistry cannot be converted from {from:?} to {wanted:?}")),
     };
+    let Value::Object(mut object) = object else { return Err("an object is no text, number or list".into()) };
+    convert(&mut object);
     // As the original answers: a status is always there.
-    if converted["status"].is_null() {
-        converted["status"] = json!({});
+    let status = object.entry("status").or_insert(Value::Null);
+    if status.is_null() {
+        *status = json!({});
     }
-    Ok(converted)
+    Ok(object.into())
 }
 
 #[cfg(test)]
@@ -61,7 +53,7 @@ mod tests {
             json!({
                 "apiVersion": "modelregistry.opendatahub.io/v1beta1", "kind": "ModelRegistry",
                 "metadata": { "name": "r", "namespace": "n" },
-                "spec": { "rest": { "port": 8080, "serviceRoute": "disabled" }, "grpc": { "port": 9090 },
+                "spec": { "rest": { "port": 8080 }, "grpc": { "port": 9090 },
                     "oauthProxy": { "port": 8443, "serviceRoute": "enabled", "domain": "d.example", "routePort": 443 } },
                 "status": {},
             })
@@ -85,7 +77,25 @@ mod tests {
         );
         assert!(said(object("v1beta1", "ModelRegistry"), "v9").contains("v9"));
         assert!(said(object("v1beta1", "Other"), "v1alpha1").contains("only ModelRegistry can"));
-        let broken = json!({ "apiVersion": "modelregistry.opendatahub.io/v1alpha1", "kind": "ModelRegistry", "metadata": {}, "spec": {} });
-        assert!(said(broken, "v1beta1").contains("rest"));
+    }
+    #[test]
+    fn of_a_part_of_an_object_only_that_part_is_converted() {
+        // So it is asked when a field is taken away by a server-side apply.
+        let object = |version: &str, spec: Value| {
+            json!({ "apiVersion": format!("modelregistry.opendatahub.io/{version}"), "kind": "ModelRegistry",
+                "metadata": { "name": "r" }, "spec": spec })
+        };
+        let converted = |from: &str, spec: Value, wanted: &str| {
+            let wanted = format!("modelregistry.opendatahub.io/{wanted}");
+            convert(object(from, spec), &wanted).unwrap()["spec"].clone()
+        };
+        let left = json!({ "grpc": null, "rest": {}, "mysql": { "host": "db" }, "postgres": null });
+        assert_eq!(converted("v1alpha1", left, "v1beta1"), json!({ "rest": {}, "mysql": { "host": "db" } }));
+        assert_eq!(converted("v1alpha1", json!({}), "v1beta1"), json!({}));
+        let left = json!({ "rest": { "port": null }, "postgres": { "host": "db" } });
+        let shown = json!({ "rest": {}, "grpc": {}, "postgres": { "host": "db", "database": "" } });
+        assert_eq!(converted("v1beta1", left, "v1alpha1"), shown);
+        let bare = json!({ "apiVersion": "modelregistry.opendatahub.io/v1beta1", "kind": "ModelRegistry" });
+        assert_eq!(convert(bare, "modelregistry.opendatahub.io/v1alpha1").unwrap()["spec"], Value::Null);
     }
 }
