@@ -104,3 +104,10 @@ pub(super) fn is_immutable(error: &ApplyError) -> bool {
             && WORDS.iter().any(|words| status.message.contains(words))
     })
 }
+
+/// True if the server refused a Deployment's strategy because of what it had filled in for the one before: nobody owns
+/// that, so no apply takes it away.
+pub(super) fn is_other_strategy(error: &ApplyError) -> bool {
+    let words = "spec.strategy.rollingUpdate: Forbidden";
+    status(error).is_some_and(|status| status.is_invalid() && status.message.contains(words))
+}

@@ -105,6 +105,28 @@ async fn an_immutable_field_leads_to_a_new_object_where_that_is_allowed() {
 }
 
 #[tokio::test]
+async fn what_the_server_filled_in_for_another_strategy_makes_way() {
+    let in_the_way = Mutex::new(true);
+    let (applier, log) = applier(move |asked| match asked.method.as_str() {
+        "PATCH" if asked.body["spec"]["strategy"].is_object() => {
+            *in_the_way.lock() = false;
+            (200, answer("2", &json!([])))
+        }
+        "PATCH" if *in_the_way.lock() => script::refusal(
+            422,
+            "Invalid",
+            "Deployment.apps \"a\" is invalid: spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy \
+             `type` is 'Recreate'",
+        ),
+        "GET" => (200, answer("1", &json!([]))),
+        _ => (200, answer("3", &json!([]))),
+    });
+    assert_eq!(applier.child(&child()).await.unwrap(), Outcome::Changed);
+    assert_eq!(said(&log), ["GET", "PATCH apply", "PATCH", "PATCH apply"]);
+    assert_eq!(log.all()[2].body["spec"]["strategy"]["rollingUpdate"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_conflict_is_tried_again_soon_and_a_refusal_is_not() {
     for (code, reason, retry) in [(409, "Conflict", Retry::Soon), (403, "Forbidden", Retry::Backoff)] {
         let (applier, _) = applier(move |_| script::refusal(code, reason, "no"));

@@ -9,14 +9,14 @@ use super::foreign as others;
 use super::legacy::{FieldManager, fold};
 use super::memory::{Memory, Sent};
 use super::path::Path;
-use super::request::{Target, is_immutable, status};
+use super::request::{Target, is_immutable, is_other_strategy, status};
 use super::sight::Sight;
 use crate::desired::{Adopt, Child, OnImmutable, WritePolicy};
 use crate::hub::Hubs;
 use crate::key::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::Status;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::any::TypeId;
 
 /// One child being worked on.
@@ -98,6 +98,11 @@ impl<'a> Work<'a> {
             Err(error) if is_immutable(&error) => {
                 self.make_way(error, before(existing, sent)).await?;
                 recreated = true;
+                target.apply(&intent).await?
+            }
+            Err(error) if is_other_strategy(&error) => {
+                let strategy = json!({"type": intent["spec"]["strategy"]["type"], "rollingUpdate": null});
+                target.merge(&json!({"spec": {"strategy": strategy}})).await?;
                 target.apply(&intent).await?
             }
             answer => answer?,

@@ -40,6 +40,8 @@ async fn what_the_original_wrote_is_taken_over_without_a_rollout() {
     model.create(spec.clone()).await;
     let mut deployment = model.get::<Deployment>("reg").await.unwrap();
     deployment["spec"]["minReadySeconds"] = json!(7); // a field that it set once and nobody wants now
+    let mut database = model.get::<Deployment>("reg-postgres").await.unwrap();
+    database["spec"].as_object_mut().unwrap().remove("strategy"); // it leaves that to the server, which lets it roll
     let service = model.get::<Service>("reg").await.unwrap();
     let secret = model.get::<Secret>("reg-postgres-credentials").await.unwrap();
     drop(model);
@@ -48,6 +50,7 @@ async fn what_the_original_wrote_is_taken_over_without_a_rollout() {
     stage.put(registry("reg", spec)).await;
     let owner = stage.registry().await;
     as_the_original::<Deployment>(&stage, deployment, &owner).await;
+    as_the_original::<Deployment>(&stage, database.clone(), &owner).await;
     as_the_original::<Service>(&stage, service, &owner).await;
     as_the_original::<Secret>(&stage, secret.clone(), &owner).await;
     let before = stage.get::<Deployment>("reg").await.unwrap();
@@ -58,6 +61,9 @@ async fn what_the_original_wrote_is_taken_over_without_a_rollout() {
     assert_eq!(at(&after, "spec.template"), at(&before, "spec.template"), "no pod restarts");
     assert!(at(&after, "spec.minReadySeconds").is_null() || at(&after, "spec.minReadySeconds") == 0);
     assert!(at(&after, "metadata.annotations")[ANNOTATION].is_null());
+    let after_it = stage.get::<Deployment>("reg-postgres").await.unwrap();
+    assert_eq!(at(&after_it, "spec.strategy"), &json!({ "type": "Recreate" }));
+    assert_eq!(at(&after_it, "spec.template"), at(&database, "spec.template"), "nor does the database");
     let managers = at(&after, "metadata.managedFields").as_array().unwrap();
     let is = |name: &str| managers.iter().any(|fields| fields["manager"] == name);
     assert!(is("model-registry-operator") && !is("manager"), "{managers:?}");
