@@ -22,7 +22,8 @@ Examples:
   quintet install --rbac --shape split                              # rights only: when just images are replaced
   MLFLOW_URL=https://gw.example.com quintet install                 # settings of this shell are carried over
   quintet install --webhook-url https://10.0.0.5:9443               # where the API server cannot reach Services
-  quintet install --delete | kubectl delete --ignore-not-found -f - # and every custom resource with it";
+  quintet crds | kubectl delete --ignore-not-found -f -             # every custom resource; the manager cleans up
+  quintet install --delete | kubectl delete --ignore-not-found -f - # then all the rest";
 
 /// The image that a release is published as.
 pub const IMAGE: &str = concat!("ghcr.io/quintet-dev/quintet:", env!("CARGO_PKG_VERSION"));
