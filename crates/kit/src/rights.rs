@@ -3,10 +3,14 @@
 mod compare;
 mod holder;
 mod objects;
+mod reserve;
+mod single;
 
 pub use compare::{Because, Original, compare};
 pub use holder::Holder;
 pub use objects::RightsObjects;
+pub use reserve::Reserve;
+pub use single::Right;
 
 use crate::desired::WritePolicy;
 use crate::kind::Gvk;
@@ -51,7 +55,9 @@ struct Needed {
 impl Needed {
     fn controller(&mut self, rows: &ControllerRows) {
         for row in &rows.watches {
-            self.need(row.select.namespace.as_deref(), &row.kind, "", &[], &["get", "list", "watch"]);
+            let verbs: &[&'static str] =
+                if row.fetched { &["get", "list", "watch"] } else { &["list", "watch"] };
+            self.need(row.select.namespace.as_deref(), &row.kind, "", &[], verbs);
             if !row.kind.is_builtin() {
                 let definitions = Gvk {
                     group: "apiextensions.k8s.io".into(),
@@ -148,11 +154,8 @@ impl Needed {
             rights.add(key.namespace, rule);
         }
         for (namespace, rule) in self.grants {
-            let known = match &namespace {
-                None => &rights.cluster,
-                Some(namespace) => rights.namespaces.get(namespace).unwrap_or(&rights.cluster),
-            };
-            if !known.contains(&rule) {
+            let within = namespace.as_ref().and_then(|namespace| rights.namespaces.get(namespace));
+            if !rights.cluster.iter().chain(within.into_iter().flatten()).any(|known| *known == rule) {
                 rights.add(namespace, rule);
             }
         }

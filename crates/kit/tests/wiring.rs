@@ -19,7 +19,8 @@ use std::time::Duration;
 
 fn gardener() -> Wiring<ObjectKey> {
     let bundle = Watch::within(Select::namespace("home")).only(Predicate::named("bundle"));
-    let secrets = Watch::<Meta<Secret>>::within(Select::namespace("home")).when_served().when("vault is on");
+    let secrets =
+        Watch::<Meta<Secret>>::within(Select::namespace("home")).when_served().when("vault is on").fetched();
     Wiring::new("gardener")
         .is_for(Watch::<Garden>::all().only(Predicate::generation()))
         .owns::<Garden, _>(Watch::<Deployment>::within(Select::namespace("home").labels("app=garden")))
@@ -93,7 +94,7 @@ fn rights_follow_from_the_rows_and_are_no_wider() {
             "/services [garden]: get,update",
             "apiextensions.k8s.io/customresourcedefinitions: list,watch",
             "events.k8s.io/events: create,patch",
-            "kit.example/gardens: get,list,watch",
+            "kit.example/gardens: list,watch",
             "kit.example/gardens/finalizers: update",
             "kit.example/gardens/status: patch",
             "/namespaces: list",
@@ -118,7 +119,7 @@ fn rights_follow_from_the_rows_and_are_no_wider() {
 #[test]
 fn a_right_held_everywhere_is_not_asked_for_again_in_a_namespace() {
     let wiring = Wiring::<ObjectKey>::new("c")
-        .watches(Watch::<ConfigMap>::all(), Mapping::itself())
+        .watches(Watch::<ConfigMap>::all().fetched(), Mapping::itself())
         .reads(Read::by_name::<ConfigMap>().namespace("home").names(["one"]));
     let system = SystemRows { controllers: vec![wiring.rows().clone()], ..SystemRows::default() };
     let rights = rights(&system);

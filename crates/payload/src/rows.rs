@@ -89,6 +89,7 @@ fn watch<K: Kind>(select: Select, optional: bool, plugin: &str) -> WatchRow {
         controller: NAME.into(),
         select,
         metadata_only: false,
+        fetched: false,
         optional,
         when: format!("plugin {plugin}"),
         predicate: String::new(),

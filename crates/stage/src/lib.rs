@@ -13,12 +13,14 @@
 //! | [`rendering`] | what was applied against what `quintet render` gives |
 //! | [`objects`] | objects as JSON: places in them, differences between them |
 //! | [`original`] | the original operator beside ours |
+//! | [`rights`] | which rights no scenario uses |
 //! | [`story`] | the same play with things going wrong, and random walks |
 
 pub mod objects;
 pub mod original;
 pub mod play;
 pub mod rendering;
+pub mod rights;
 pub mod server;
 pub mod stage;
 pub mod story;

@@ -16,7 +16,11 @@ use kube::{
     api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
     discovery::ApiResource,
 };
-use plane::{Plane, security::Security};
+use plane::{
+    Plane,
+    security::Security,
+    workloads::{Script, Workloads},
+};
 use quintet_harness::{faults::Edge, kube::Cluster};
 use quintet_kit::{
     Kind, System,
@@ -101,6 +105,18 @@ pub async fn plane(play: &Play) -> Plane {
     let plane = Plane::builder().security(Security::enforced()).build();
     prepare(&plane.client(), play).await;
     plane
+}
+
+/// One on which Deployments have pods, and every pod behaves like this: see [`Script`].
+///
+/// # Panics
+/// If that is no script.
+pub async fn plane_with_pods(play: &Play, script: Value) -> Server {
+    let script: Script = serde_json::from_value(script).expect("a script");
+    let workloads = Workloads::new().directed(move |_| Some(script.clone()));
+    let plane = Plane::builder().security(Security::enforced()).workloads(workloads).build();
+    prepare(&plane.client(), play).await;
+    Server::Plane(plane)
 }
 
 /// The namespaces, our definitions, those of the optional APIs that are served, and the operator's rights.

@@ -29,7 +29,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::{
     Play, Server,
     objects::{Objects, id},
-    server,
+    rights, server,
 };
 
 /// A kind that lives in a namespace.
@@ -55,6 +55,7 @@ pub struct Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         self.edge.crash_after(0);
+        rights::note_asked(&self.server, &self.play);
     }
 }
 
@@ -125,6 +126,7 @@ impl Stage {
         if self.operator.is_some() {
             (self.play.look)(self).await;
         }
+        rights::note_given(&self.server, &self.play).await;
     }
 
     /// Lets a long time pass, longer than the operator ever waits by itself.

@@ -17,7 +17,7 @@ pub use split::split;
 pub use webhooks::{HookNames, Hooks, announced, converted, keeps_certificates};
 
 use crate::WritePolicy;
-use crate::rights::{Because, Original};
+use crate::rights::{Because, Original, Reserve};
 use crate::wiring::SystemRows;
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceRequirements};
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -97,6 +97,8 @@ pub struct Operator {
     pub original_rights: &'static [Original],
     /// Why ours may do otherwise.
     pub reasons: &'static [Because],
+    /// What ours may do though no scenario uses it, and why.
+    pub reserves: &'static [Reserve],
 }
 
 /// The objects round a manager's metrics, by name.

@@ -39,6 +39,7 @@ pub struct Watch<K: Kind> {
     optional: bool,
     when: String,
     keep: Keep,
+    fetched: bool,
     indexes: Vec<Index<K>>,
 }
 
@@ -50,6 +51,7 @@ impl<K: Kind> Clone for Watch<K> {
             optional: self.optional,
             when: self.when.clone(),
             keep: self.keep,
+            fetched: self.fetched,
             indexes: self.indexes.clone(),
         }
     }
@@ -71,6 +73,7 @@ impl<K: Kind> Watch<K> {
             optional: false,
             when: String::new(),
             keep: Keep::Concerned,
+            fetched: false,
             indexes: vec![],
         }
     }
@@ -103,6 +106,14 @@ impl<K: Kind> Watch<K> {
     #[must_use]
     pub fn keep_all(mut self) -> Self {
         self.keep = Keep::All;
+        self
+    }
+
+    /// Objects are asked for by name ([`crate::Hub::fetch`]), which is a request where the watch does not show them, and
+    /// needs a right of its own. Those of a kind that is written are anyway.
+    #[must_use]
+    pub fn fetched(mut self) -> Self {
+        self.fetched = true;
         self
     }
 
@@ -162,6 +173,7 @@ impl<Q: Key> Wiring<Q> {
             controller: self.rows.controller.clone(),
             select: watch.select.clone(),
             metadata_only: K::metadata_api(),
+            fetched: watch.fetched,
             optional: watch.optional,
             when: watch.when.clone(),
             predicate: watch.predicate.name().to_owned(),

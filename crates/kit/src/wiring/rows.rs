@@ -89,6 +89,8 @@ pub struct WatchRow {
     pub select: Select,
     /// Only metadata is read and kept.
     pub metadata_only: bool,
+    /// Objects are asked for by name, too.
+    pub fetched: bool,
     /// The controller runs without this kind when the cluster does not serve it.
     pub optional: bool,
     /// Under which condition the watch exists, empty if always.

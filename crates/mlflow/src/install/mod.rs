@@ -60,6 +60,7 @@ pub(crate) fn operator(site: &Site, config: &Config) -> Operator {
         others: vec![],
         original_rights: rights::ORIGINAL,
         reasons: rights::REASONS,
+        reserves: rights::RESERVES,
         selector,
     }
 }

@@ -1,6 +1,6 @@
 //! What the original's manager may do, and why ours may do less or more.
 
-use quintet_kit::rights::{Because, Original};
+use quintet_kit::rights::{Because, Original, Reserve};
 
 const READ: &[&str] = &["get", "list", "watch"];
 const ALL: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
@@ -46,6 +46,9 @@ pub(super) const REASONS: &[Because] = &[
     because("servicemonitors", "written by server-side apply; deleted by the garbage collector"),
     because("services", "deleted by the garbage collector"),
 ];
+
+/// Rights that no scenario uses.
+pub(super) const RESERVES: &[Reserve] = &[Reserve::finalizers("mlflow.opendatahub.io", "mlflows/finalizers")];
 
 const fn everywhere(
     group: &'static str,

@@ -23,6 +23,7 @@ use crate::{
     config::{PLATFORM_CA_BUNDLE, difference},
 };
 
+const COLLECTED: &str = "garbageCollection is set";
 /// Labels of everything that the controller makes.
 const OURS: &str = "app in (mlflow,mlflow-gc)";
 
@@ -38,7 +39,7 @@ pub fn wiring(config: &Config) -> Wiring<ObjectKey> {
         .writes(applied::<NetworkPolicy>(namespace))
         .writes(applied::<Deployment>(namespace))
         .writes(mended::<Deployment>("spec.template.spec.containers", namespace))
-        .writes(applied::<CronJob>(namespace).deletes())
+        .writes(applied::<CronJob>(namespace).deletes().when(COLLECTED))
         .writes(applied::<ServiceMonitor>(namespace).when("the API is served"))
         .writes(applied::<HTTPRoute>(namespace).when("the API is served"))
         .writes(
@@ -46,9 +47,11 @@ pub fn wiring(config: &Config) -> Wiring<ObjectKey> {
                 .namespace(namespace)
                 .when("storage is set"),
         )
-        .writes(Write::of::<ClusterRole>(WritePolicy::Apply).names(["mlflow", "mlflow-gc"]).deletes())
-        .writes(Write::of::<ClusterRoleBinding>(WritePolicy::Apply).names(["mlflow", "mlflow-gc"]).deletes())
-        .writes(Write::of::<ConsoleLink>(WritePolicy::Apply).names(["mlflow"]).when("the API is served"))
+        .writes(shared::<ClusterRole>("mlflow"))
+        .writes(shared::<ClusterRole>("mlflow-gc").deletes().when(COLLECTED))
+        .writes(shared::<ClusterRoleBinding>("mlflow"))
+        .writes(shared::<ClusterRoleBinding>("mlflow-gc").deletes().when(COLLECTED))
+        .writes(shared::<ConsoleLink>("mlflow").when("the API is served"))
         .events()
 }
 
@@ -57,14 +60,14 @@ fn watches(wiring: Wiring<ObjectKey>, namespace: &str) -> Wiring<ObjectKey> {
         .is_for::<MLflow>(Watch::all())
         .owns::<MLflow, Deployment>(ours(namespace))
         .owns::<MLflow, CronJob>(ours(namespace))
-        .owns_by::<Meta<Secret>>(Watch::within(Select::namespace(namespace)), uses_secret())
+        .owns_by::<Meta<Secret>>(Watch::within(Select::namespace(namespace)).fetched(), uses_secret())
         .owns::<MLflow, Service>(ours(namespace))
         .owns::<MLflow, ServiceAccount>(ours(namespace))
         .owns::<MLflow, PersistentVolumeClaim>(ours(namespace))
         .owns::<MLflow, NetworkPolicy>(ours(namespace))
         .owns::<MLflow, ClusterRoleBinding>(Watch::within(Select::all().labels(OURS)))
         .watches::<ClusterRole>(Watch::within(Select::all().labels(OURS)), owners())
-        .watches::<Meta<ConfigMap>>(Watch::within(Select::namespace(namespace)), uses_ca_bundle())
+        .watches::<Meta<ConfigMap>>(Watch::within(Select::namespace(namespace)).fetched(), uses_ca_bundle())
         .owns::<MLflow, ConsoleLink>(Watch::within(Select::all().labels(OURS)).when_served())
         .owns::<MLflow, HTTPRoute>(ours(namespace).when_served())
         .owns::<MLflow, ServiceMonitor>(ours(namespace).when_served())
@@ -86,6 +89,11 @@ fn ours<K: Kind>(namespace: &str) -> Watch<K> {
 
 fn applied<K: Kind>(namespace: &str) -> Write {
     Write::of::<K>(WritePolicy::Apply).namespace(namespace)
+}
+
+/// The one child of a kind that is in no namespace.
+fn shared<K: Kind>(name: &str) -> Write {
+    Write::of::<K>(WritePolicy::Apply).names([name])
 }
 
 /// A list that is written whole when somebody renumbered a port of ours in it.

@@ -14,6 +14,7 @@
 //! | `others.rs` | what other people and programs do to the objects |
 //! | `lifetime.rs` | how it begins and ends |
 //! | `admission.rs` | what the API server refuses |
+//! | `rights.rs` | what the operator may do, and none of the others had it do |
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -25,6 +26,7 @@ mod lifetime;
 mod objects;
 mod others;
 mod platform;
+mod rights;
 mod status;
 
 /// A condition as [`support::stage::Stage::condition`] gives it.

@@ -36,7 +36,7 @@ pub fn wiring(config: &Config, namespace: &str) -> Wiring<Singleton> {
     let given = "Role model-catalog-admin gives it to administrators";
     let wiring =
         admin_rules().into_iter().fold(wiring, |w, rule| w.grants(rule, Some(namespace.into()), given));
-    let called = rule("", &["services", "endpoints"], &["get"]);
+    let called = rule("", &["endpoints"], &["get"]);
     let host = rule("route.openshift.io", &["routes/custom-host"], &["create", "update"]);
     wiring
         .grants(called, Some(namespace.into()), "Role model-catalog gives it to callers")

@@ -83,6 +83,7 @@ pub(crate) fn operator(site: &Site, config: &Config) -> Operator {
         others: (site.platform == Platform::OpenShift).then(|| upload(site, &selector)).into_iter().collect(),
         original_rights: rights::ORIGINAL,
         reasons: rights::REASONS,
+        reserves: rights::RESERVES,
         selector,
     }
 }

@@ -1,6 +1,6 @@
 //! What the original's manager may do, and why ours may do less or more.
 
-use quintet_kit::rights::{Because, Original};
+use quintet_kit::rights::{Because, Original, Reserve};
 
 const READ: &[&str] = &["get", "list", "watch"];
 const ALL: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
@@ -72,6 +72,17 @@ pub(super) const REASONS: &[Because] = &[
     ),
     because("subjectaccessreviews", "must be held to be given to the proxies"),
     because("tokenreviews", "must be held to be given to the proxies"),
+];
+
+/// Rights that no scenario uses.
+pub(super) const RESERVES: &[Reserve] = &[
+    Reserve::finalizers("modelregistry.opendatahub.io", "modelregistries/finalizers"),
+    Reserve {
+        group: "route.openshift.io",
+        resource: "routes/custom-host",
+        verbs: &["create", "update"],
+        why: "OpenShift's API server asks for it when a Route is given a host",
+    },
 ];
 
 const fn right(

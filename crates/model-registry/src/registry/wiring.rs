@@ -40,7 +40,9 @@ pub fn wiring(config: &Config) -> Wiring<ObjectKey> {
     let granted = "ClusterRoleBinding <name>-auth-delegator gives it to a registry's proxy";
     let wiring = auth_delegator_rules().into_iter().fold(wiring, |w, rule| w.grants(rule, None, granted));
     let host = rule("route.openshift.io", &["routes/custom-host"], &["create", "update"]);
+    let called = rule("", &["endpoints"], &["get"]);
     wiring
+        .grants(called, config.namespace.clone(), "Role registry-user-<name> gives it to callers")
         .grants(host, config.namespace.clone(), "a Route with a host of our choice needs it")
         .reads(
             place_read(Read::by_name::<Pod>(), config).subresource("log").when("a server does not come up"),
@@ -60,8 +62,8 @@ fn watches(wiring: Wiring<ObjectKey>, config: &Config) -> Wiring<ObjectKey> {
         .owns::<ModelRegistry, RoleBinding>(ours(config))
         .owns::<ModelRegistry, ConfigMap>(ours(config))
         .owns::<ModelRegistry, PersistentVolumeClaim>(ours(config))
-        .owns_by::<Meta<Secret>>(Watch::within(place(config)), uses_secret())
-        .watches::<Meta<ConfigMap>>(Watch::within(place(config)), uses_config_map())
+        .owns_by::<Meta<Secret>>(Watch::within(place(config)).fetched(), uses_secret())
+        .watches::<Meta<ConfigMap>>(Watch::within(place(config)).fetched(), uses_config_map())
         .watches::<Pod>(labelled(config).index(BY_REGISTRY, registry_of), by_app())
         .watches::<Endpoints>(labelled(config), by_name())
         .watches::<Route>(ours(config).when_served(), of_route())

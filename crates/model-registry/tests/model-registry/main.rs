@@ -19,6 +19,7 @@
 //! | `admission.rs` | what the definition fills in and refuses |
 //! | `catalog.rs` | the model catalog |
 //! | `migration.rs` | stored registries move to the storage version |
+//! | `rights.rs` | what the operator may do, and none of the others had it do |
 //! | `paused/` | what needs a test to say what time it is, or what a controller found: on the plane only |
 //! | `faults.rs` | whatever goes wrong, the end is the same: on the plane only |
 
@@ -34,6 +35,7 @@ mod others;
 mod paused;
 mod proxy;
 mod rendered;
+mod rights;
 mod status;
 mod support;
 mod takeover;

@@ -191,6 +191,21 @@ async fn children_that_are_deleted_or_edited_are_mended() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_container_port_that_somebody_edited_is_mended() {
+    let stage = Stage::plain().await;
+    stage.create(base()).await;
+    stage
+        .replace::<Deployment>("reg", |deployment| {
+            let pod = deployment.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
+            pod.containers[0].ports.as_mut().unwrap()[0].container_port = 9999;
+        })
+        .await;
+    let stored = stage.get::<Deployment>("reg").await.unwrap();
+    let ports = container(&stored, "rest-container")["ports"].as_array().unwrap().clone();
+    assert_eq!((ports.len(), &ports[0]["containerPort"]), (1, &json!(8080)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn foreign_secrets_and_config_maps_are_not_kept() {
     let stage = Stage::plain().await;
     stage.create(base()).await;

@@ -19,6 +19,10 @@ makes the webhooks' certificates, a manager with webhooks (model-registry) may a
 namespace, and patch, by name, its webhook configurations and the definitions that it converts: that is where the API server
 is told whom to trust. The original leaves that to cert-manager.
 
+A test plays every scenario of a system under these rights, and fails where one of them was used by none (`rights.rs` beside
+the scenarios). To give a right away, in a role or by a binding, is to use it. What no scenario can use is listed after each
+table with its reason.
+
 Made from the code: `UPDATE=1 cargo test --workspace --test deploy`.
 ";
 
@@ -35,6 +39,11 @@ pub fn page() -> Result<String> {
         let table = compare(&rights(&rows), operator.original_rights, operator.reasons);
         let table = table.map_err(|missing| anyhow!("rights of {}: {missing}", operator.system))?;
         write!(page, "\n## {}\n\n{table}", operator.system)?;
+        writeln!(page, "\nHeld though no scenario uses it:\n")?;
+        for reserve in operator.reserves {
+            let verbs = reserve.verbs.join(" ");
+            writeln!(page, "- `{}` {verbs}: {}", reserve.resource, reserve.why)?;
+        }
     }
     Ok(page)
 }

@@ -100,3 +100,22 @@ async fn a_deployment_must_stay_available_for_a_while() {
     assert_eq!(stage.condition("Available").await, is_up());
     stage.assert_at_rest().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_the_log_of_a_server_that_does_not_come_up_says_is_told() {
+    let failed =
+        "E0101 Check failed: absl::OkStatus() == status (OK vs. INTERNAL: no host) mysql_real_connect failed";
+    let said = async |line: &str| {
+        let script = json!({ "log": ["starting", line], "exit": { "code": 1, "after": "1s" } });
+        let stage = Stage::with_pods(script).await;
+        let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s" }, "data": { "p": "eA==" } });
+        stage.put(secret).await;
+        stage.create(base()).await;
+        stage.condition("Available").await
+    };
+    let text = "database configuration error: mysql_real_connect failed: INTERNAL: no host";
+    assert_eq!(said(failed).await, condition("False", "ConfigurationError", text));
+    let text = "rest container alert: {{ALERT}} upgrade the database first";
+    let alert = "{{ALERT}} upgrade the database first";
+    assert_eq!(said(alert).await, condition("False", "ResourcesAlert", text));
+}

@@ -30,6 +30,7 @@ use quintet_model_registry::ModelRegistryOperator;
 use quintet_stage::{
     Play, Server, Subject,
     objects::{Objects, id},
+    server::plane_with_pods,
 };
 use serde_json::{Value, json};
 
@@ -132,6 +133,13 @@ impl Stage {
     /// Everything but the operator.
     pub(crate) async fn without_operator(serves: Serves, variables: &[(&str, &str)]) -> Self {
         Stage(quintet_stage::Stage::without_operator(play(serves, variables)).await)
+    }
+
+    /// Plain Kubernetes, where pods behave like this.
+    pub(crate) async fn with_pods(script: Value) -> Self {
+        let play = play(PLAIN, NO_CATALOG);
+        let server = plane_with_pods(&play, script).await;
+        Stage(quintet_stage::Stage::on(server, play).await)
     }
 
     /// Plain Kubernetes, registries alone.
