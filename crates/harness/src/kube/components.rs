@@ -37,6 +37,8 @@ impl Components {
         let mut arguments = api_server(authority, etcd_port, port);
         if let Some(user) = audited {
             arguments.extend(audit::arguments(directory, user)?);
+            // As OpenShift does: whoever makes an owner wait for a child must hold a right on that owner.
+            arguments.push("--enable-admission-plugins=OwnerReferencesPermissionEnforcement".into());
         }
         let mut api_server = program("kube-apiserver", arguments)?;
         let probe = Probe::new(authority, &url)?;

@@ -51,7 +51,8 @@ impl Cluster {
         Cluster::begin(None).await
     }
 
-    /// The same, whose API server writes down every request of this user: see [`Cluster::audit`].
+    /// The same, whose API server writes down every request of this user (see [`Cluster::audit`]), and asks for every right
+    /// that one may have to hold.
     ///
     /// # Errors
     /// As for [`Cluster::shared`].

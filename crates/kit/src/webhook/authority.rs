@@ -43,11 +43,20 @@ pub struct Lives {
 impl Default for Lives {
     /// A year, ninety days, and a minute each.
     fn default() -> Self {
+        Lives::lasting(SignedDuration::from_hours(24 * 365))
+    }
+}
+
+impl Lives {
+    /// With an authority that is good for so long; what it signs lives two fifths of that, ninety days at most.
+    #[must_use]
+    pub fn lasting(authority: SignedDuration) -> Self {
+        let minute = SignedDuration::from_mins(1);
         Lives {
-            authority: SignedDuration::from_hours(24 * 365),
-            signed: SignedDuration::from_hours(24 * 90),
-            settling: SignedDuration::from_mins(1),
-            look: Duration::from_secs(60),
+            authority,
+            signed: SignedDuration::from_hours(24 * 90).min(authority * 2 / 5),
+            settling: minute.min(authority / 30),
+            look: minute.min(authority / 60).unsigned_abs(),
         }
     }
 }
@@ -420,6 +429,25 @@ mod tests {
             now,
         )
         .is_ok()
+    }
+
+    #[test]
+    fn an_authority_may_be_short_lived_and_then_everything_is() {
+        let seconds = SignedDuration::from_secs;
+        let expected = Lives {
+            authority: seconds(60),
+            signed: seconds(24),
+            settling: seconds(2),
+            look: Duration::from_secs(1),
+        };
+        assert_eq!(Lives::lasting(seconds(60)), expected);
+        let by_default = Lives {
+            authority: SignedDuration::from_hours(365 * 24),
+            signed: SignedDuration::from_hours(90 * 24),
+            settling: seconds(60),
+            look: Duration::from_secs(60),
+        };
+        assert_eq!(lives(), by_default);
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use jiff::SignedDuration;
 use quintet_kit::serve::TlsFiles;
+use quintet_kit::webhook::authority::Lives;
 
 use crate::client::connect::Server;
 use crate::commands::install::process;
@@ -64,6 +66,9 @@ pub struct Args {
     /// A name or address that the API server calls webhooks by, beside their Services'; for a certificate of our own
     #[arg(long, value_name = "HOST", help_heading = "Ports")]
     pub webhook_host: Vec<String>,
+    /// How long an authority of our own is good for; it and what it signs are renewed at two thirds [default: a year]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(30..), help_heading = "Ports")]
+    pub webhook_authority_life: Option<u32>,
     /// Logs.
     #[command(flatten)]
     pub logs: LogArgs,
@@ -82,12 +87,14 @@ impl Args {
 
     fn webhooks(&self) -> Option<WebhookPort> {
         let certificate = self.webhook_cert_dir.as_deref().map(files);
+        let life = self.webhook_authority_life.map(|seconds| SignedDuration::from_secs(seconds.into()));
         unless_off(&self.webhook_listen).map(|address| WebhookPort {
             address,
             certificate,
             namespace: self.namespace.clone(),
             secret: process("").webhook_secret(),
             hosts: self.webhook_host.clone(),
+            lives: life.map_or_else(Lives::default, Lives::lasting),
         })
     }
 }

@@ -28,6 +28,8 @@ pub struct WebhookPort {
     pub secret: String,
     /// Names that it is called by beside those of the Services.
     pub hosts: Vec<String>,
+    /// How long our certificates last.
+    pub lives: Lives,
 }
 
 impl WebhookPort {
@@ -79,7 +81,7 @@ impl WebhookPort {
             secret: self.secret.clone(),
             names: all,
             targets: hooks.targets().to_vec(),
-            lives: Lives::default(),
+            lives: self.lives,
         };
         let certificate =
             keeper.certificate(client, &clock).await.map_err(|error| self.no_certificate(&error))?;

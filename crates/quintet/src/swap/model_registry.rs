@@ -10,6 +10,7 @@ use clap::Parser;
 use kube::Client;
 use quintet_kit::System;
 use quintet_kit::serve::TlsFiles;
+use quintet_kit::webhook::authority::Lives;
 use quintet_model_registry::{Config, ModelRegistryOperator, WEBHOOK_MOUNT};
 
 use super::flags::{Shared, if_there};
@@ -98,6 +99,7 @@ fn webhooks(namespace: &str) -> WebhookPort {
         namespace: namespace.into(),
         secret: SECRET.into(),
         hosts: webhook_host(),
+        lives: Lives::default(),
     }
 }
 

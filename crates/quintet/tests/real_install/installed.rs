@@ -11,6 +11,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
+use super::held::idle;
 use super::inventory::inventory;
 use super::site::{LEASE, NAMESPACE, REGISTRY_LEASE, Site, printed, ran};
 use super::until;
@@ -32,6 +33,8 @@ async fn what_is_installed_works_under_its_own_account_and_goes_without_a_trace(
     let events = site.cluster.audit().unwrap();
     MLFLOW.judge(&events).unwrap_or_else(|why| panic!("{why}"));
     assert_eq!(forbidden(&events), BTreeSet::new(), "every right that was needed was held");
+    let idle = idle(&site, &["quintet-reviews", "quintet-mlflow-lease", "quintet-model-registry-lease"]);
+    assert_eq!(idle, BTreeSet::new(), "rights that were not used");
     what_the_account_may_do_is_documented(&site).await;
     uninstalling_leaves_nothing(site).await;
 }

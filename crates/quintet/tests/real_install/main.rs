@@ -9,8 +9,10 @@
 //! |---|---|
 //! | `site.rs` | the control plane with Quintet installed on it, and kubectl |
 //! | `replica.rs` | a process in the place of a Pod's container |
+//! | `balancer.rs` | leads connections to replicas, as a Service does |
 //! | `saboteur.rs` | ends a process while the API server handles one of its writes |
 //! | `witness.rs` | what the audit log says about who wrote when |
+//! | `held.rs` | rights beside those of the wiring, and which of them were used |
 //! | `wanted.rs` | is everything as `quintet render` gives it? |
 //! | `inventory.rs` | every object of the cluster, of whatever kind |
 //! | `installed.rs`, `takeover.rs`, `rotation.rs` | the tests |
@@ -19,6 +21,8 @@
 
 #![allow(clippy::print_stdout, reason = "what the campaign saw, for whoever runs it")]
 
+mod balancer;
+mod held;
 mod installed;
 mod inventory;
 mod replica;

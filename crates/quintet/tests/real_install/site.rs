@@ -40,12 +40,17 @@ impl Site {
     /// A control plane of its own, with what `quintet install` prints applied by kubectl; none where there is no control
     /// plane to start.
     pub(crate) async fn installed(test: &str) -> Option<Self> {
+        Site::installed_with(test, &[]).await
+    }
+
+    /// The same with these flags.
+    pub(crate) async fn installed_with(test: &str, flags: &[&str]) -> Option<Self> {
         let cluster = or_skip(test, Cluster::auditing(USER).await)?;
         let admin = cluster.client().await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let before = at_rest(&admin).await;
         let site = Site { admin, cluster, before, replicas: Leash(vec![]), folder };
-        let manifests = site.quintet(&["install"]);
+        let manifests = site.quintet(&[&["install"], flags].concat());
         site.kubectl(&["apply", "--server-side", "-f", "-"], &manifests);
         site.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"], "");
         Some(site)
@@ -85,8 +90,10 @@ impl Site {
 
     /// How processes are started here, with these flags beside those of their Pod.
     pub(crate) fn runtime(&self, flags: &[&str]) -> Runtime {
-        let mut all: Vec<String> =
-            ["--log-format", "json", "--webhook-listen", "0"].map(str::to_owned).to_vec();
+        let mut all: Vec<String> = ["--log-format", "json"].map(str::to_owned).to_vec();
+        if !flags.contains(&"--webhook-listen") {
+            all.extend(["--webhook-listen", "0"].map(str::to_owned));
+        }
         for port in ["--health-listen", "--metrics-listen", "--plain-metrics-listen"] {
             all.extend([port.into(), "127.0.0.1:0".into()]);
         }

@@ -1,6 +1,7 @@
 //! What a right was used for.
 
 use plane::Plane;
+use quintet_harness::kube::audit::Event;
 use quintet_kit::rights::Right;
 use serde::{Deserialize, Serialize};
 
@@ -42,9 +43,24 @@ impl Use {
             .collect()
     }
 
+    /// What a real server's audit log says was asked and let through.
+    pub fn of_events(events: &[Event]) -> impl Iterator<Item = Use> {
+        let allowed = events.iter().filter(|event| !event.was_forbidden() && event.code() != 403);
+        allowed.flat_map(|event| {
+            let one = Use {
+                verb: event.verb.clone(),
+                group: event.group().into(),
+                resource: event.resource(),
+                namespace: event.namespace().into(),
+                name: event.name().into(),
+            };
+            one.at_code(event.code())
+        })
+    }
+
     /// What a request needed that was answered with this code: applying what is not there yet creates it, which is a right
     /// of its own.
-    pub fn at_code(self, code: u16) -> Vec<Use> {
+    fn at_code(self, code: u16) -> Vec<Use> {
         let created =
             (self.verb == "patch" && code == 201).then(|| Use { verb: "create".into(), ..self.clone() });
         [Some(self), created].into_iter().flatten().collect()
