@@ -74,6 +74,7 @@ const NO_REASONS: &[&str] = &[
     "False",
     "Group",
     "HTTPRoute",
+    "Migrate",
     "ModelRegistry",
     "PersistentVolumeClaims",
     "ReadWriteOnce",
@@ -92,8 +93,16 @@ const NO_REASONS: &[&str] = &[
 /// Of the kit, where reasons come from; of a system, everything but these.
 const IN_THE_KIT: [&str; 5] =
     ["error.rs", "finalizer.rs", "apply/error.rs", "status/writer.rs", "run/controller.rs"];
-const ABOUT_CHILDREN: [&str; 8] =
-    ["/desired/", "/install/", "wiring.rs", "/webhook/", "names.rs", "config.rs", "/parts/", "/migration/"];
+const ABOUT_CHILDREN: [&str; 8] = [
+    "/desired/",
+    "/install/",
+    "wiring.rs",
+    "/webhook/",
+    "names.rs",
+    "config.rs",
+    "/parts/",
+    "/migration/by_",
+];
 
 /// Texts in a source that read like a reason or a condition: `DeploymentNotReady`.
 fn reasons(source: &str) -> Vec<String> {

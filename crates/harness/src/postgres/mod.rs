@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{Error, Process, Scratch, Stop, free_port};
@@ -18,6 +18,8 @@ const USER: &str = "maas";
 const PASSWORD: &str = "only-for-tests";
 /// It takes a second or two; a busy machine may need more.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// What it says while processes of a server that crashed still use its memory.
+const CHILDREN_LEFT: &str = "pre-existing shared memory block";
 
 /// A running server with its own empty data directory. It ends, and its data goes, when this is dropped.
 #[derive(Debug)]
@@ -91,6 +93,21 @@ impl Postgres {
     /// # Errors
     /// When it does not start.
     pub fn resume(&mut self) -> Result<(), Error> {
+        let begun = Instant::now();
+        loop {
+            match self.launch() {
+                // After a crash its children go on until each notices; the successor shares no memory with them.
+                Err(Error::Start { log, .. })
+                    if log.contains(CHILDREN_LEFT) && begun.elapsed() < PATIENCE =>
+                {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn launch(&mut self) -> Result<(), Error> {
         let directory = self.scratch.path().to_path_buf();
         let mut command = self.command("postgres");
         command.arg("-D").arg(self.data()).arg("-k").arg(&directory).current_dir(&directory);

@@ -154,15 +154,23 @@ async fn a_migration_that_is_cut_off_goes_on_where_it_was() {
     assert!(!stage.writes(mark).contains(&"patch modelregistries/a".to_owned()), "{:?}", stage.writes(mark));
 }
 
+/// The kind of a request to a migrator.
+fn requested(definition: &CustomResourceDefinition) -> kube::core::ApiResource {
+    let (group, version) = (&definition.spec.group, &definition.spec.versions[0].name);
+    kube::core::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk(
+        group,
+        version,
+        "StorageVersionMigration",
+    ))
+}
+
+fn requests(stage: &Stage, definition: &CustomResourceDefinition) -> Api<kube::api::DynamicObject> {
+    Api::all_with(stage.admin.clone(), &requested(definition))
+}
+
 /// Says what a migrator found out.
 async fn report(stage: &Stage, definition: &CustomResourceDefinition, condition: (&str, &str)) {
-    let gvk = kube::core::GroupVersionKind::gvk(
-        &definition.spec.group,
-        &definition.spec.versions[0].name,
-        "StorageVersionMigration",
-    );
-    let resource = kube::core::ApiResource::from_gvk(&gvk);
-    let api: Api<kube::api::DynamicObject> = Api::all_with(stage.admin.clone(), &resource);
+    let api = requests(stage, definition);
     let asked = stage.until("a request", async || api.get_opt(REQUEST).await.unwrap()).await;
     assert_eq!(asked.data["spec"]["resource"]["resource"], "modelregistries");
     let (type_, status) = condition;
@@ -207,25 +215,26 @@ async fn a_migrator_that_fails_is_replaced_by_hand() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_migrator_did_for_an_earlier_definition_does_not_count() {
-    let mut stage = stage().await;
-    let definition = crd::of::<StorageVersionMigration>();
-    install(&stage.admin, definition.clone()).await;
-    // As the original left it, before somebody went back to an older release and forth again.
-    let resource = json!({ "group": "modelregistry.opendatahub.io", "version": "v1beta1", "resource": "modelregistries" });
-    let old = json!({ "apiVersion": "migration.k8s.io/v1alpha1", "kind": "StorageVersionMigration",
-        "metadata": { "name": REQUEST }, "spec": { "resource": resource } });
-    stage.put(old).await;
-    report(&stage, &definition, ("Succeeded", "True")).await;
-    let uid = stage.get::<StorageVersionMigration>(REQUEST).await.unwrap()["metadata"]["uid"].clone();
-    stage.start().await;
-    let is_new = async || {
-        let found = stage.get::<StorageVersionMigration>(REQUEST).await?;
-        (found["metadata"]["uid"] != uid).then_some(())
-    };
-    stage.until("it is asked anew", is_new).await;
-    assert_eq!(stored_versions(&stage.admin).await, json!(["v1alpha1", "v1beta1"]));
-    report(&stage, &definition, ("Succeeded", "True")).await;
-    until_forgotten(&stage).await;
+    for definition in [crd::of::<StorageVersionMigration>(), in_tree_migrator()] {
+        let mut stage = stage().await;
+        install(&stage.admin, definition.clone()).await;
+        // As the original left it, before somebody went back to an older release and forth again.
+        let api = requests(&stage, &definition);
+        let resource = json!({ "group": "modelregistry.opendatahub.io", "version": "v1beta1", "resource": "modelregistries" });
+        let mut old = kube::api::DynamicObject::new(REQUEST, &requested(&definition));
+        old.data = json!({ "spec": { "resource": resource } });
+        let uid = api.create(&PostParams::default(), &old).await.unwrap().metadata.uid;
+        report(&stage, &definition, ("Succeeded", "True")).await;
+        stage.start().await;
+        let is_new = async || {
+            let found = api.get_opt(REQUEST).await.unwrap()?;
+            (found.metadata.uid != uid).then_some(())
+        };
+        stage.until("it is asked anew", is_new).await;
+        assert_eq!(stored_versions(&stage.admin).await, json!(["v1alpha1", "v1beta1"]));
+        report(&stage, &definition, ("Succeeded", "True")).await;
+        until_forgotten(&stage).await;
+    }
 }
 
 /// The registries' definition, storing this version and converting by webhook.

@@ -165,6 +165,26 @@ const TABLE: &[Alert] = &[
         ],
     },
     Alert {
+        name: "QuintetMigrationFailing",
+        severity: "warning",
+        lasting: "30m",
+        expression: Cow::Borrowed(
+            "max by (namespace, resource) (quintet_storage_migration_objects{state=\"failed\"}) > 0",
+        ),
+        summary: "Stored objects of {{ $labels.resource }} cannot be moved to the new version",
+        means: "They stay readable. The old version must not be taken from the definition before they are moved.",
+        act: "`kubectl describe crd` of the definition has events that say why; most likely a webhook refuses the object: \
+              mend the object, it is tried again every ten minutes.",
+        fires: &[(
+            "quintet_storage_migration_objects{namespace=\"n\",resource=\"r\",state=\"failed\"}",
+            "1x60",
+        )],
+        quiet: &[
+            ("quintet_storage_migration_objects{namespace=\"n\",resource=\"r\",state=\"failed\"}", "0x60"),
+            ("quintet_storage_migration_objects{namespace=\"n\",resource=\"r\",state=\"pending\"}", "5x60"),
+        ],
+    },
+    Alert {
         name: "QuintetReconcileFailing",
         severity: "warning",
         lasting: "15m",

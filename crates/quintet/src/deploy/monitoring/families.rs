@@ -195,6 +195,13 @@ const MEANINGS: &[(Part, &str, &[&str], &str)] = &[
         &["webhook"],
         "How long a review takes. Each write of such a resource waits for it: milliseconds, or the process lacks CPU.",
     ),
+    (
+        Managers,
+        "quintet_storage_migration_objects",
+        &["resource", "state"],
+        "Stored objects by what a storage-version migration made of them: `pending`, `migrated` or `failed`. What failed is \
+         tried again every ten minutes; events about the definition say why.",
+    ),
     (MaasApi, "maas_api_requests_total", &["method", "code"], "Requests by method and status."),
     (
         MaasApi,
