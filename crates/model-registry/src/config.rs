@@ -2,6 +2,9 @@
 
 use quintet_kit::config::{Difference, DifferenceError, Differences, Variable};
 
+/// User and name of the catalog's database, unless told otherwise.
+pub(crate) const CATALOG_DATABASE: (&str, &str) = ("catalog_user", "model_catalog");
+
 /// The variables that are read, under the original's names.
 pub const VARIABLES: [Variable; 15] = [
     REST_IMAGE,
@@ -176,8 +179,8 @@ impl Config {
                 enabled: get(ENABLE_MODEL_CATALOG).as_deref() != Some("false"),
                 namespace,
                 skip_database: get(SKIP_MODEL_CATALOG_DB_CREATION).as_deref() == Some("true"),
-                user: or(CATALOG_POSTGRES_USER, "catalog_user"),
-                database: or(CATALOG_POSTGRES_DATABASE, "model_catalog"),
+                user: or(CATALOG_POSTGRES_USER, CATALOG_DATABASE.0),
+                database: or(CATALOG_POSTGRES_DATABASE, CATALOG_DATABASE.1),
                 data_image: or(CATALOG_DATA_IMAGE, metadata),
                 benchmark_image: or(BENCHMARK_DATA_IMAGE, metadata),
             },

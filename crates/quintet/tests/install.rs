@@ -2,6 +2,7 @@
 
 mod support;
 
+use quintet_kit::config::Variable;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use support::{Up, quintet};
@@ -126,6 +127,47 @@ fn split_brings_each_object_of_the_registrys_install() {
         serde_json::json!({"strategy": "Webhook", "webhook": {"clientConfig": {"service": service},
             "conversionReviewVersions": ["v1beta1", "v1alpha1"]}})
     );
+}
+
+#[test]
+fn every_setting_that_a_user_can_make_reaches_the_managers() {
+    let telling = |name: &str| match name {
+        "ENABLE_WEBHOOKS" | "ENABLE_MODEL_CATALOG" => "false".to_owned(),
+        "SKIP_MODEL_CATALOG_DB_CREATION" => "true".to_owned(),
+        "QUINTET_DIFFERENCES" => "mlflow-events=off,registry-events=off".to_owned(),
+        name => format!("my-{}", name.to_lowercase().replace('_', "-")),
+    };
+    let systems: [(&str, &[Variable]); 2] = [
+        ("mlflow", &quintet_mlflow::config::VARIABLES),
+        ("model-registry", &quintet_model_registry::config::VARIABLES),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for shape in ["fused", "split"] {
+        let mut command = quintet(folder.path());
+        command.args(["install", "--shape", shape, "-o", "json"]);
+        let all = systems.iter().flat_map(|(_, variables)| variables.iter());
+        command.envs(all.map(|variable| (variable.name, telling(variable.name))));
+        let done = command.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let objects: Vec<Value> = serde_json::from_slice(&done.stdout).unwrap();
+        for (system, variables) in systems {
+            let (manager, called): (_, fn(&str, &str) -> String) = match shape {
+                "fused" => ("quintet".to_owned(), quintet::systems::variable),
+                _ => (format!("{system}-operator-controller-manager"), |_, name| name.to_owned()),
+            };
+            let env =
+                &find(&objects, "Deployment", &manager)["spec"]["template"]["spec"]["containers"][0]["env"];
+            for variable in variables {
+                let name = called(system, variable.name);
+                let set = env.as_array().unwrap().iter().find(|set| set["name"] == *name);
+                let set = set.unwrap_or_else(|| panic!("{shape}: {name} is missing from {env:#}"));
+                // Each is told its own switches.
+                let own = telling(variable.name).split(',').map(str::to_owned).collect::<Vec<_>>();
+                let own = if own.len() == 1 { &own[0] } else { &own[usize::from(system != "mlflow")] };
+                assert_eq!(set["value"], *own, "{shape}: {name}");
+            }
+        }
+    }
 }
 
 #[test]

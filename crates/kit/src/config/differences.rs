@@ -84,6 +84,14 @@ impl Differences {
         Ok(Differences(on))
     }
 
+    /// The switches that make it so, for another process; none where everything is as by default.
+    #[must_use]
+    pub fn switches(&self, known: &[Difference]) -> Option<String> {
+        let switched = known.iter().filter(|difference| self.has(difference.id) != difference.default);
+        let texts = switched.map(|d| format!("{}={}", d.id, if d.default { "off" } else { "on" }));
+        Some(texts.collect::<Vec<_>>().join(",")).filter(|text| !text.is_empty())
+    }
+
     /// Whether this one is on.
     #[must_use]
     pub fn has(&self, id: &str) -> bool {
@@ -107,6 +115,13 @@ mod tests {
         assert_eq!(parse(""), Ok(vec!["ab-events"]));
         assert_eq!(parse("ab-events=off, ab-scripts=on,"), Ok(vec!["ab-scripts"]));
         assert_eq!(parse("other-thing=off"), Ok(vec!["ab-events"]), "another system's");
+    }
+
+    #[test]
+    fn switches_are_told_as_they_were_given() {
+        let told = |text| Differences::parse("ab", &KNOWN, text).unwrap().switches(&KNOWN);
+        assert_eq!(told("ab-scripts=on,ab-events=off").as_deref(), Some("ab-events=off,ab-scripts=on"));
+        assert_eq!(told("ab-events=on"), None, "as by default");
     }
 
     #[test]

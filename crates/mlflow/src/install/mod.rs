@@ -5,10 +5,11 @@ mod rights;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use quintet_kit::config::Differences;
 use quintet_kit::install::{Labels, Metrics, Operator, Site, settings_name};
 use quintet_kit::parts::{meta::labels, resources};
 
-use crate::config::Config;
+use crate::config::{Config, DIFFERENCES};
 
 const PREFIX: &str = "mlflow-operator-";
 /// The original's leader election, so that it and we never write at once.
@@ -28,12 +29,14 @@ pub(crate) fn operator(site: &Site, config: &Config) -> Operator {
     let selector =
         labels([("app.kubernetes.io/name", "mlflow-operator"), ("control-plane", "controller-manager")]);
     let url = if config.url.configured { config.url.base.as_str() } else { URL };
-    let env = vec![
+    let mut env = vec![
         ("MLFLOW_IMAGE", config.image.clone()),
         ("GATEWAY_NAME", config.gateway_name.clone()),
         ("MLFLOW_URL", url.to_owned()),
         ("SECTION_TITLE", config.section_title.clone()),
     ];
+    let switches = config.differences.switches(&DIFFERENCES);
+    env.extend(switches.map(|switches| (Differences::VARIABLE.name, switches)));
     Operator {
         system: "mlflow",
         prefix: PREFIX,

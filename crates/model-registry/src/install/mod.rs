@@ -13,12 +13,13 @@ use k8s_openapi::{
 use quintet_api::model_registry::{ModelRegistry, v1alpha1};
 use quintet_kit::{
     Kind,
+    config::Differences,
     install::{Hooks, Labels, Metrics, Operator, Platform, Site},
     parts::{meta::labels, resources},
 };
 use serde_json::{Value, json};
 
-use crate::config::Config;
+use crate::config::{CATALOG_DATABASE, Config, DIFFERENCES};
 
 /// What the names of the operator's own objects begin with.
 pub(crate) const PREFIX: &str = "model-registry-operator-";
@@ -107,6 +108,14 @@ fn environment(config: &Config) -> Vec<(&'static str, String)> {
         env.push(("STORAGE_MIGRATION_SOURCE_VERSION", versions.source.clone()));
         env.push(("STORAGE_MIGRATION_TARGET_VERSION", versions.target.clone()));
     }
+    // What the original's install leaves to its defaults is told only where it differs.
+    let (user, database) = (config.catalog.user.clone(), config.catalog.database.clone());
+    let named = [("CATALOG_POSTGRES_USER", user), ("CATALOG_POSTGRES_DATABASE", database)];
+    let defaults = [CATALOG_DATABASE.0, CATALOG_DATABASE.1];
+    let told = named.into_iter().zip(defaults).filter(|((_, value), default)| value != default);
+    env.extend(told.map(|(setting, _)| setting));
+    let switches = config.differences.switches(&DIFFERENCES);
+    env.extend(switches.map(|switches| (Differences::VARIABLE.name, switches)));
     env
 }
 
