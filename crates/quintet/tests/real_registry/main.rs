@@ -9,7 +9,7 @@
 //! | `session.rs` | what a person types, and what they see |
 //! | `old_release.rs` | a cluster that an older release left behind |
 //!
-//! `hack/tiers/model-registry` runs them as CI does.
+//! `hack/tiers/registry-kubectl` runs them as CI does.
 
 #[allow(dead_code, reason = "the tests of `quintet run` use the rest")]
 #[path = "../run/cluster.rs"]
